@@ -1,0 +1,50 @@
+#ifndef HOLDFAST_PG_DATABASE_HPP
+#define HOLDFAST_PG_DATABASE_HPP
+
+#include "holdfast/domain/journal.hpp"
+#include "holdfast/pg/database_settings.hpp"
+#include "holdfast/store/lease_store.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace holdfast::pg {
+
+/// The PostgreSQL side of a node: connection threads, the store on them, the monitor that probes writability and sweeps.
+/// Created, used and destroyed on the I/O thread.
+class database {
+public:
+    /// Called on the I/O thread, once, when this node must not run against this database (schema newer than this binary
+    /// knows, isolation level not READ COMMITTED, migration refused …) with a line for the operator.
+    using refused_handler = std::function<void(std::string reason)>;
+
+    /// Starts nothing yet. `executor` is the I/O thread's; `journal` must outlive the database.
+    database(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal);
+    /// Call stop() first; the destructor joins whatever still runs.
+    ~database();
+
+    /// Starts the threads and returns at once. They connect, migrate (if so set) and reconnect for as long as needed,
+    /// outside any request; commands are refused with `unavailable` while no connection is up.
+    void start(refused_handler on_refused);
+
+    store::lease_store& store() noexcept;
+
+    /// True when a probe within the last moments found the session writable and a connection for commands is up.
+    bool writable() const noexcept;
+
+    /// Lets sent commands finish within `limit`, fails the queued ones with `unavailable`, closes the connections, joins
+    /// the threads.
+    boost::asio::awaitable<void> stop(std::chrono::milliseconds limit);
+
+private:
+    class implementation;
+    std::unique_ptr<implementation> implementation_;
+};
+
+}  // namespace holdfast::pg
+
+#endif
