@@ -11,10 +11,14 @@ public:
 
     std::string message(int value) const override {
         switch (static_cast<errc>(value)) {
-            case errc::unavailable: return "the database cannot be used";
-            case errc::overloaded: return "overloaded";
-            case errc::outcome_unknown: return "the outcome is not known";
-            case errc::internal: return "internal error";
+            case errc::unavailable:
+                return "the database cannot be used";
+            case errc::overloaded:
+                return "overloaded";
+            case errc::outcome_unknown:
+                return "the outcome is not known";
+            case errc::internal:
+                return "internal error";
         }
         return "unknown error";
     }

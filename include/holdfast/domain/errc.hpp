@@ -13,14 +13,16 @@ namespace holdfast::domain {
 
 enum class errc {
     unavailable = 1,  ///< The database cannot be reached, is read-only, or the node drains. Certainly no effect.
-    overloaded,       ///< A bounded queue is full, time ran out before sending, or a row stayed locked. Certainly no effect.
+    overloaded,  ///< A bounded queue is full, time ran out before sending, or a row stayed locked. Certainly no effect.
     outcome_unknown,  ///< Sent and not answered: it may have taken effect.
     internal,         ///< The database refused the statement for a reason that is our fault. No effect.
 };
 
 const boost::system::error_category& errc_category() noexcept;
 
-inline boost::system::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), errc_category()}; }
+inline boost::system::error_code make_error_code(errc e) noexcept {
+    return {static_cast<int>(e), errc_category()};
+}
 
 /// A value, or why the infrastructure could not say.
 template <class Value>

@@ -18,7 +18,9 @@ class acquire_outcome {
 public:
     static acquire_outcome granted(lock grant) { return acquire_outcome(std::move(grant), {}); }
     /// `retry_after` is what is left of the present lease, rounded up; at least 1 ms.
-    static acquire_outcome held(std::chrono::milliseconds retry_after) { return acquire_outcome(std::nullopt, retry_after); }
+    static acquire_outcome held(std::chrono::milliseconds retry_after) {
+        return acquire_outcome(std::nullopt, retry_after);
+    }
 
     acquire_result result() const noexcept { return grant_ ? acquire_result::granted : acquire_result::held; }
     /// The grant. Only when granted.

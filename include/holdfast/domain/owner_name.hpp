@@ -11,7 +11,8 @@ namespace holdfast::domain {
 /// Who holds or asks: 1 to 255 bytes of UTF-8 without control characters, compared byte for byte.
 class owner_name {
 public:
-    /// Trims ASCII white space at both ends, then refuses with `invalid` (empty, not UTF-8, control character) or `too_long`.
+    /// Trims ASCII white space at both ends, then refuses with `invalid` (empty, not UTF-8, control character) or
+    /// `too_long`.
     static validated<owner_name> parse(std::string_view text);
 
     const std::string& text() const noexcept { return text_; }

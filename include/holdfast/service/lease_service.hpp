@@ -7,8 +7,8 @@
 
 namespace holdfast::service {
 
-/// The use cases: gives each command its deadline. It repeats nothing: a sent command whose answer was lost is reported as
-/// `outcome_unknown` and the client, who has the key, decides (contract, section 5). I/O thread only.
+/// The use cases: gives each command its deadline. It repeats nothing: a sent command whose answer was lost is reported
+/// as `outcome_unknown` and the client, who has the key, decides (contract, section 5). I/O thread only.
 class lease_service {
 public:
     /// `store` must outlive the service. Every call is answered within `request_deadline`, counted from the call.
