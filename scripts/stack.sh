@@ -1,0 +1,141 @@
+# shellcheck shell=bash
+# What scripts/up and scripts/down share: where the stack lives, its private PostgreSQL, finding and stopping
+# what runs. To be sourced.
+#
+# Every process of a stack carries HOLDFAST_STACK=<its folder> in its environment and is found by that, in /proc.
+# So there are no files with process ids that could be out of date, nothing is lost when .local is removed, and no
+# foreign process can be hit. PostgreSQL overwrites its environment; it is known by its data directory instead.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+# Tests put their stacks elsewhere; everybody else has one in the checkout.
+stack=$(readlink -m "${HOLDFAST_STACK_DIR:-$root/.local}")
+logs=$stack/log
+# shellcheck disable=SC2034  # for those who source this
+binary=$root/build/release/holdfast
+# The database survives `down`. Where user postgres cannot enter the stack's folder, it lives under this one.
+far_databases=/var/lib/holdfast
+
+fail() {
+    echo "${0##*/}: $*" >&2
+    exit 1
+}
+
+# One up or down at a time for a stack; waits for the other. Children must not inherit descriptor 9.
+lock_stack() {
+    # Root's stack lets user postgres pass through to the data, if the folders above do.
+    if ! { mkdir -p "$logs" && chmod "$( ((EUID)) && echo 700 || echo 711)" "$stack" && chmod 700 "$logs" && : >>"$stack/lock"; } 2>/dev/null; then
+        fail "cannot write to $stack; was it made by another user? Then run this as that user."
+    fi
+    exec 9>>"$stack/lock"
+    flock -w 300 9 || fail "another scripts/up or scripts/down is still at work on $stack"
+}
+
+# ---- the binary ----
+
+# Builds build/release/holdfast. The test suites build in the same folder, so their option stays as it was.
+build_release() {
+    local options=()
+    [[ -e $root/build/release/CMakeCache.txt ]] || options+=(-DHOLDFAST_TESTS=OFF)
+    (cd "$root" && cmake --preset release "-DHOLDFAST_COMMIT=$(source_revision)" "${options[@]}") &&
+        cmake --build "$root/build/release" --target holdfast
+}
+
+source_revision() {
+    git -C "$root" describe --always --dirty --abbrev=12 2>/dev/null || echo unknown
+}
+
+# ---- processes ----
+
+# Prints the ids of the stack's processes that are $1: holdfast or haproxy.
+stack_processes() {
+    local file pid
+    while IFS= read -r file; do
+        pid=${file#/proc/}
+        pid=${pid%/environ}
+        # Another container's process may carry the same path; it has another process namespace.
+        [[ $(readlink "/proc/$pid/ns/pid") == "$(readlink /proc/self/ns/pid)" ]] || continue
+        [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] && echo "$pid"
+    done < <(grep -lzxsF -- "HOLDFAST_STACK=$stack" /proc/[0-9]*/environ)
+    return 0
+}
+
+# Sends SIGTERM to every process named $1 of the stack and SIGKILL to what is left after $2 seconds.
+stop_processes() {
+    local pids
+    mapfile -t pids < <(stack_processes "$1")
+    ((${#pids[@]})) || return 0
+    kill -TERM "${pids[@]}" 2>/dev/null || true
+    local tick
+    for ((tick = 0; tick < $2 * 10; ++tick)); do
+        mapfile -t pids < <(stack_processes "$1")
+        ((${#pids[@]})) || return 0
+        sleep 0.1
+    done
+    echo "${0##*/}: $1 (process ${pids[*]}) did not stop within $2 s; killed" >&2
+    kill -KILL "${pids[@]}" 2>/dev/null || true
+    for ((tick = 0; tick < 50; ++tick)); do
+        mapfile -t pids < <(stack_processes "$1")
+        ((${#pids[@]})) || return 0
+        sleep 0.1
+    done
+    fail "$1 (process ${pids[*]}) cannot be stopped"
+}
+
+# The balancer goes last, so that requests find a node for as long as there is one.
+stop_nodes() {
+    stop_processes holdfast 15
+    stop_processes haproxy 5
+}
+
+port_taken() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# ---- the private PostgreSQL ----
+
+# PostgreSQL refuses to run as root, and should.
+as_database_user() {
+    (
+        unset PGDATA PGHOST PGHOSTADDR PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE
+        cd /
+        if ((EUID)); then "$@"; else runuser -u postgres -- "$@"; fi
+    )
+}
+
+# Sets `database` to the folder of the private PostgreSQL (data, log, port, passwords), which need not exist yet.
+locate_database() {
+    if [[ -e $stack/postgresql ]]; then
+        database=$(readlink -f "$stack/postgresql")
+    elif ((EUID)) || as_database_user test -x "$stack" 2>/dev/null; then
+        database=$stack/postgresql
+    else
+        database=$far_databases/$(printf %s "$stack" | sha256sum | cut -c 1-16)
+    fi
+}
+
+# Prints the process id of the running postmaster of `database`; a left-over file whose process is gone, or is
+# somebody else's by now, counts for nothing.
+postmaster() {
+    local pid
+    pid=$(head -n 1 "$database/data/postmaster.pid" 2>/dev/null) || return 1
+    [[ $pid =~ ^[0-9]+$ && $(readlink "/proc/$pid/cwd") == "$database/data" ]] || return 1
+    echo "$pid"
+}
+
+# PostgreSQL's programs of the version that made the data, else the newest.
+database_program() {
+    local version directory
+    version=$(cat "$database/data/PG_VERSION" 2>/dev/null || echo '*')
+    # shellcheck disable=SC2086  # the version may be a pattern
+    directory=$(compgen -G "/usr/lib/postgresql/$version/bin" | sort -t / -k 5 -V | tail -n 1)
+    [[ $directory ]] || fail "no programs of PostgreSQL $version, which made $database/data; install them or use --reset"
+    echo "$directory/$1"
+}
+
+stop_database() {
+    locate_database
+    postmaster >/dev/null || return 0
+    local pg_ctl
+    pg_ctl=$(database_program pg_ctl)
+    as_database_user "$pg_ctl" stop -D "$database/data" -m fast -w -t 30 >/dev/null 2>&1 ||
+        as_database_user "$pg_ctl" stop -D "$database/data" -m immediate -w -t 10 >/dev/null 2>&1 ||
+        fail "PostgreSQL does not stop; see $logs/postgresql.log"
+}
