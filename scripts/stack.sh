@@ -22,8 +22,11 @@ fail() {
 
 # One up or down at a time for a stack; waits for the other. Children must not inherit descriptor 9.
 lock_stack() {
-    # Root's stack lets user postgres pass through to the data, if the folders above do.
-    if ! { mkdir -p "$logs" && chmod "$( ((EUID)) && echo 700 || echo 711)" "$stack" && chmod 700 "$logs" && : >>"$stack/lock"; } 2>/dev/null; then
+    if [[ ! -d $logs ]]; then
+        # Root's stack lets user postgres pass through to the data, if the folders above do.
+        (umask "$( ((EUID)) && echo 077 || echo 066)" && mkdir -p "$stack") && (umask 077 && mkdir -p "$logs")
+    fi
+    if ! : 2>/dev/null >>"$stack/lock"; then
         fail "cannot write to $stack; was it made by another user? Then run this as that user."
     fi
     exec 9>>"$stack/lock"
@@ -91,12 +94,15 @@ port_taken() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 # ---- the private PostgreSQL ----
 
-# PostgreSQL refuses to run as root, and should.
+# PostgreSQL refuses to run as root, and should: root runs it as postgres, or as the data's owner.
 as_database_user() {
+    local user
+    user=$(stat -c %U "${database-/nowhere}" 2>/dev/null) || user=postgres
+    [[ $user != root ]] || user=postgres
     (
         unset PGDATA PGHOST PGHOSTADDR PGPORT PGUSER PGDATABASE PGOPTIONS PGSERVICE
         cd /
-        if ((EUID)); then "$@"; else runuser -u postgres -- "$@"; fi
+        if ((EUID)); then "$@"; else runuser -u "$user" -- "$@"; fi
     )
 }
 
@@ -120,6 +126,17 @@ postmaster() {
     echo "$pid"
 }
 
+# Prints the ids of all processes of `database`, also of backends that outlived their postmaster.
+database_processes() {
+    local directory pid
+    for directory in /proc/[0-9]*; do
+        [[ $(readlink "$directory/cwd") == "$database/data" ]] || continue
+        pid=${directory#/proc/}
+        [[ $(cat "$directory/comm" 2>/dev/null) == postgres ]] && echo "$pid"
+    done
+    return 0
+}
+
 # PostgreSQL's programs of the version that made the data, else the newest.
 database_program() {
     local version directory
@@ -132,10 +149,12 @@ database_program() {
 
 stop_database() {
     locate_database
-    postmaster >/dev/null || return 0
-    local pg_ctl
-    pg_ctl=$(database_program pg_ctl)
-    as_database_user "$pg_ctl" stop -D "$database/data" -m fast -w -t 30 >/dev/null 2>&1 ||
-        as_database_user "$pg_ctl" stop -D "$database/data" -m immediate -w -t 10 >/dev/null 2>&1 ||
-        fail "PostgreSQL does not stop; see $logs/postgresql.log"
+    local pg_ctl pids
+    if postmaster >/dev/null; then
+        pg_ctl=$(database_program pg_ctl)
+        as_database_user "$pg_ctl" stop -D "$database/data" -m fast -w -t 30 >/dev/null 2>&1 ||
+            as_database_user "$pg_ctl" stop -D "$database/data" -m immediate -w -t 10 >/dev/null 2>&1 || true
+    fi
+    mapfile -t pids < <(database_processes)
+    if ((${#pids[@]})); then kill -KILL "${pids[@]}" 2>/dev/null || true; fi
 }
