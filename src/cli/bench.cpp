@@ -1,0 +1,94 @@
+#include "holdfast/app/descriptor_limit.hpp"
+#include "holdfast/app/option_set.hpp"
+#include "holdfast/app/usage_error.hpp"
+#include "holdfast/cli/arguments.hpp"
+#include "holdfast/cli/load_report_text.hpp"
+#include "holdfast/cli/load_test.hpp"
+#include "holdfast/cli/subcommands.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <array>
+#include <cstdlib>
+#include <iostream>
+
+namespace holdfast::cli {
+namespace {
+
+constexpr int no_server_reachable = 69;  // EX_UNAVAILABLE of sysexits.h
+constexpr std::string_view separators = ", ";
+
+constexpr std::array kinds{load_kind::pairs, load_kind::look, load_kind::health};
+
+std::string default_urls() {
+    const char* const given = std::getenv("HOLDFAST_URL");
+    return given && *given ? given : "http://127.0.0.1:8080";
+}
+
+std::vector<client::server_url> parse_urls(std::string_view list) {
+    std::vector<client::server_url> servers;
+    while (!list.empty()) {
+        const std::string_view url = list.substr(0, list.find_first_of(separators));
+        list.remove_prefix(std::min(url.size() + 1, list.size()));
+        if (url.empty()) continue;
+        const auto server = client::server_url::parse(url);
+        if (!server) throw app::usage_error("--url: \"" + app::printable(url) + "\" is not http://HOST[:PORT]");
+        servers.push_back(*server);
+    }
+    if (servers.empty()) throw app::usage_error("--url names no server");
+    return servers;
+}
+
+void add_plan(app::option_set& options, load_plan& plan) {
+    const auto add_number = [&](app::option_name name, std::int64_t min, std::int64_t max, auto& target) {
+        options.add_whole_number(
+            name, "NUMBER", min, max, static_cast<std::int64_t>(target),
+            [&target](std::int64_t n) { target = static_cast<std::remove_reference_t<decltype(target)>>(n); });
+    };
+    const auto add_seconds = [&](app::option_name name, std::int64_t min, std::int64_t max,
+                                 std::chrono::seconds& target) {
+        options.add_whole_number(name, "SECONDS", min, max, target.count(),
+                                 [&target](std::int64_t n) { target = std::chrono::seconds(n); });
+    };
+    options.add_choice({"mode", "Load", "What each connection does over and over"}, {"pairs", "look", "health"},
+                       static_cast<std::size_t>(plan.kind), [&plan](std::size_t n) { plan.kind = kinds.at(n); });
+    add_number({"connections", "Load", "Keep-alive connections, each with one request at a time"}, 0, 100'000,
+               plan.connections);
+    add_seconds({"seconds", "Load", "Length of the measurement"}, 1, 86'400, plan.length);
+    add_seconds({"warmup-seconds", "Load", "Load before the measurement"}, 0, 3'600, plan.warmup);
+    add_seconds({"answer-limit-seconds", "Load", "Give a request up after this"}, 1, 3'600, plan.answer_limit);
+    add_number({"idle-connections", "Load", "Connections beside these that stay silent, to measure memory"}, 0,
+               1'000'000, plan.idle_connections);
+    add_number({"resources", "Locks", "How many names to choose from"}, 1, 1'000'000'000'000, plan.resources);
+    add_number({"ttl-seconds", "Locks", "Length of the leases"}, 1, 315'360'000, plan.ttl_seconds);
+}
+
+}  // namespace
+
+int bench(int argc, char** argv) {
+    CLI::App command(
+        "Put load on a server: N keep-alive connections, each sending its next request when the last is answered.",
+        "holdfast bench");
+    load_plan plan;
+    std::string urls = default_urls();
+    bool is_json_wanted = false;
+    app::option_set options(command, app::option_set::environment::none);
+    options.add_text({"url", "Load", "Servers, separated by commas; HOLDFAST_URL is the default where set"}, "URLS",
+                     urls);
+    add_plan(options, plan);
+    command.add_flag("--json", is_json_wanted, "Print one line of JSON instead of the table");
+    if (!parse_arguments(command, argc, argv)) return 0;
+    options.read();
+    plan.servers = parse_urls(urls);
+
+    app::raise_descriptor_limit();
+    const std::optional<load_report> report = run_load_test(plan);
+    if (!report) {
+        std::cerr << "holdfast bench: no server answers at " << app::printable(urls) << '\n';
+        return no_server_reachable;
+    }
+    std::cout << (is_json_wanted ? to_json(plan, *report) : to_table(plan, *report));
+    return 0;
+}
+
+}  // namespace holdfast::cli
