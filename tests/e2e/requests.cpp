@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(acquire_answers_the_lock) {
 }
 
 BOOST_AUTO_TEST_CASE(a_ttl_above_the_maximum_is_out_of_range) {
-    for (const std::string ttl_text : {"86401", "9223372036854775808", "1" + std::string(400, '0')}) {
+    for (const std::string& ttl_text :
+         {std::string("86401"), std::string("9223372036854775808"), "1" + std::string(400, '0')}) {
         const reply refused = alice.request("POST", path, R"({"owner":"w","ttl_seconds":)" + ttl_text + "}");
         BOOST_TEST(refused.status == 422, refused.text());
         const std::vector<std::pair<std::string, std::string>> expected{{"ttl_seconds", "out_of_range"}};
