@@ -1,0 +1,228 @@
+#include "holdfast/http/handlers.hpp"
+
+#include "holdfast/http/command_reader.hpp"
+#include "holdfast/http/embedded_documents.hpp"
+#include "holdfast/http/json_writer.hpp"
+#include "holdfast/http/problem.hpp"
+
+#include <algorithm>
+
+namespace holdfast::http {
+namespace {
+
+using boost::asio::awaitable;
+
+/// The validated parts of a request on a lock, or the answer that refuses it.
+struct lock_request {
+    std::optional<domain::resource_name> resource;
+    command_members members;
+    std::optional<reply> refusal;
+};
+
+std::optional<domain::resource_name> read_resource(const request& request, field_errors& errors) {
+    auto decoded = percent_decode(request.route.variable);
+    auto resource = domain::resource_name::parse(std::move(decoded).value_or(std::string()));
+    if (resource) return std::move(*resource);
+    const bool too_long = resource.error() == domain::field_fault::too_long;
+    errors.add(
+        "resource", resource.error(),
+        too_long ? "must have at most 255 bytes once it is decoded" : "must be UTF-8 without control characters");
+    return std::nullopt;
+}
+
+/// 400 for a body that is no JSON, else all field errors of path and body at once (422).
+lock_request read_lock_request(const request& request, std::int64_t ttl_seconds_max) {
+    lock_request read;
+    field_errors errors;
+    read.resource = read_resource(request, errors);
+    const auto rules = members_of(request.route.meant);
+    if (!rules.empty() && !read_command(request.body, rules, ttl_seconds_max, read.members, errors))
+        read.refusal = problem_reply(problem::invalid_json, "The body is no JSON text in UTF-8.", request.route.path);
+    else if (!errors.empty())
+        read.refusal = validation_reply(errors, request.route.path);
+    return read;
+}
+
+reply json_reply(std::string json) {
+    return reply(200, json_type, std::move(json));
+}
+
+reply not_holder(const request& request) {
+    return problem_reply(problem::forbidden, "The lock is held by another owner or under another fencing token.",
+                         request.route.path);
+}
+
+reply not_held(const request& request) {
+    return problem_reply(problem::not_found, "The lock is not held: it was never taken, was released or has expired.",
+                         request.route.path);
+}
+
+std::string unknown_outcome_detail(const request& request, std::chrono::milliseconds final_after) {
+    const auto seconds = std::chrono::ceil<std::chrono::seconds>(final_after).count();
+    std::string detail = "The request may have taken effect. What happened is final " + std::to_string(seconds) +
+                         " seconds after this answer: then GET the lock and compare its owner and fencing_token. ";
+    if (request.route.meant == operation::acquire)
+        return detail + "Repeating the request with the same Idempotency-Key is safe at any time.";
+    return detail +
+           "Repeating the request under its fencing_token is safe; an acquire is safe to repeat at any time with the "
+           "same Idempotency-Key.";
+}
+
+reply health() {
+    return json_reply(R"({"status":"ok"})");
+}
+
+reply openapi() {
+    const auto documents = embedded_documents();
+    const auto found = std::find_if(documents.begin(), documents.end(),
+                                    [](const auto& document) { return document.path == "openapi.json"; });
+    reply answer(200, json_type, std::string(found->text));
+    answer.no_store = false;
+    return answer;
+}
+
+reply tell_problem_type(const request& request) {
+    if (const auto* type = find_problem_type(request.route.variable)) return problem_type_reply(*type);
+    return problem_reply(problem::not_found, "There is no problem type of that name.", request.route.path);
+}
+
+}  // namespace
+
+awaitable<reply> handlers::handle(const request& request) {
+    std::string cause;
+    try {
+        co_return co_await dispatch(request);
+    } catch (const boost::system::system_error& error) {
+        if (error.code() == boost::asio::error::operation_aborted) throw;
+        cause = error.what();
+    } catch (const std::exception& error) {
+        cause = error.what();
+    }
+    co_return internal_failure(std::move(cause), request);
+}
+
+awaitable<reply> handlers::dispatch(const request& request) {
+    switch (request.route.meant) {
+        case operation::acquire:
+            co_return co_await acquire(request);
+        case operation::look:
+            co_return co_await look(request);
+        case operation::renew:
+            co_return co_await renew(request);
+        case operation::release:
+            co_return co_await release(request);
+        case operation::health:
+            co_return health();
+        case operation::readiness:
+            co_return tell_readiness(request);
+        case operation::openapi:
+            co_return openapi();
+        case operation::problem_type:
+            co_return tell_problem_type(request);
+    }
+    co_return internal_failure("a route without a handler", request);
+}
+
+awaitable<reply> handlers::acquire(const request& request) {
+    lock_request read = read_lock_request(request, settings_.ttl_seconds_max);
+    if (read.refusal) co_return std::move(*read.refusal);
+    std::optional<domain::idempotency_key> key;
+    if (request.idempotency_key.count > 0) key = *domain::idempotency_key::parse(request.idempotency_key.first);
+    domain::acquire_command command(*read.resource, std::move(*read.members.owner), *read.members.ttl, std::move(key));
+    const auto outcome = co_await service_.acquire(std::move(command));
+    if (!outcome) co_return failure(outcome.error(), request);
+    switch (outcome->result()) {
+        case domain::acquire_result::granted:
+            co_return json_reply(granted_json(outcome->grant()));
+        case domain::acquire_result::held:
+            co_return json_reply(held_json(*read.resource, outcome->retry_after()));
+    }
+    co_return internal_failure("an acquire outcome outside its enumeration", request);
+}
+
+awaitable<reply> handlers::look(const request& request) {
+    lock_request read = read_lock_request(request, settings_.ttl_seconds_max);
+    if (read.refusal) co_return std::move(*read.refusal);
+    domain::look_command command(std::move(*read.resource));
+    const auto outcome = co_await service_.look(std::move(command));
+    if (!outcome) co_return failure(outcome.error(), request);
+    switch (outcome->result()) {
+        case domain::look_result::found:
+            co_return json_reply(lock_json(outcome->lock()));
+        case domain::look_result::not_found:
+            co_return not_held(request);
+    }
+    co_return internal_failure("a look outcome outside its enumeration", request);
+}
+
+awaitable<reply> handlers::renew(const request& request) {
+    lock_request read = read_lock_request(request, settings_.ttl_seconds_max);
+    if (read.refusal) co_return std::move(*read.refusal);
+    domain::renew_command command(std::move(*read.resource), std::move(*read.members.owner), *read.members.ttl,
+                                  read.members.fencing_token);
+    const auto outcome = co_await service_.renew(std::move(command));
+    if (!outcome) co_return failure(outcome.error(), request);
+    switch (outcome->result()) {
+        case domain::renew_result::renewed:
+            co_return json_reply(lock_json(outcome->lock()));
+        case domain::renew_result::not_found:
+            co_return not_held(request);
+        case domain::renew_result::forbidden:
+            co_return not_holder(request);
+    }
+    co_return internal_failure("a renew outcome outside its enumeration", request);
+}
+
+awaitable<reply> handlers::release(const request& request) {
+    lock_request read = read_lock_request(request, settings_.ttl_seconds_max);
+    if (read.refusal) co_return std::move(*read.refusal);
+    domain::release_command command(std::move(*read.resource), std::move(*read.members.owner),
+                                    read.members.fencing_token);
+    const auto outcome = co_await service_.release(std::move(command));
+    if (!outcome) co_return failure(outcome.error(), request);
+    switch (*outcome) {
+        case domain::release_result::released:
+            co_return reply(204);
+        case domain::release_result::not_found:
+            co_return not_held(request);
+        case domain::release_result::forbidden:
+            co_return not_holder(request);
+    }
+    co_return internal_failure("a release outcome outside its enumeration", request);
+}
+
+reply handlers::tell_readiness(const request& request) const {
+    if (readiness_.ready()) return json_reply(R"({"status":"ready"})");
+    return problem_reply(problem::unavailable, "This node cannot write to the database, or is going down.",
+                         request.route.path);
+}
+
+reply handlers::failure(boost::system::error_code reason, const request& request) {
+    const auto path = request.route.path;
+    if (reason.category() != domain::errc_category()) return internal_failure(reason.message(), request);
+    switch (static_cast<domain::errc>(reason.value())) {
+        case domain::errc::unavailable:
+            return problem_reply(problem::unavailable, "The database cannot be used now. The request had no effect.",
+                                 path);
+        case domain::errc::overloaded:
+            return problem_reply(problem::overloaded, "The request could not be served in time. It had no effect.",
+                                 path);
+        case domain::errc::outcome_unknown:
+            return problem_reply(problem::outcome_unknown,
+                                 unknown_outcome_detail(request, settings_.outcome_final_after), path);
+        case domain::errc::internal:
+            break;
+    }
+    return internal_failure(reason.message(), request);
+}
+
+reply handlers::internal_failure(std::string cause, const request& request) {
+    const std::string id = ids_.make();
+    reply answer =
+        problem_reply(problem::internal_error, "The node's log explains error " + id + ".", request.route.path);
+    answer.error_id = id;
+    answer.log_cause = std::move(cause);
+    return answer;
+}
+
+}  // namespace holdfast::http

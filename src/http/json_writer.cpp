@@ -1,0 +1,45 @@
+#include "holdfast/http/json_writer.hpp"
+
+#include <boost/json/serialize.hpp>
+
+namespace holdfast::http {
+namespace {
+
+void append_lock(std::string& json, const domain::lock& lock) {
+    json += "{\"resource\":";
+    append_json_string(json, lock.resource().text());
+    json += ",\"owner\":";
+    append_json_string(json, lock.owner().text());
+    json += ",\"acquired_at\":\"" + domain::to_rfc3339(lock.acquired_at());
+    json += "\",\"expires_at\":\"" + domain::to_rfc3339(lock.expires_at());
+    json += "\",\"expires_in_ms\":" + std::to_string(lock.expires_in().count());
+    json += ",\"fencing_token\":" + std::to_string(lock.fencing_token().number()) + '}';
+}
+
+}  // namespace
+
+void append_json_string(std::string& json, std::string_view text) {
+    json += boost::json::serialize(boost::json::string_view(text.data(), text.size()));
+}
+
+std::string lock_json(const domain::lock& lock) {
+    std::string json;
+    append_lock(json, lock);
+    return json;
+}
+
+std::string granted_json(const domain::lock& lock) {
+    std::string json = "{\"acquired\":true,\"lock\":";
+    append_lock(json, lock);
+    json += '}';
+    return json;
+}
+
+std::string held_json(const domain::resource_name& resource, std::chrono::milliseconds retry_after) {
+    std::string json = "{\"acquired\":false,\"resource\":";
+    append_json_string(json, resource.text());
+    json += ",\"retry_after_ms\":" + std::to_string(retry_after.count()) + '}';
+    return json;
+}
+
+}  // namespace holdfast::http

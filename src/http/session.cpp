@@ -1,0 +1,524 @@
+#include "holdfast/http/session.hpp"
+
+#include "holdfast/http/head_scanner.hpp"
+#include "holdfast/http/problem.hpp"
+#include "holdfast/http/request.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/string.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace holdfast::http {
+namespace {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using boost::system::error_code;
+using steady = std::chrono::steady_clock;
+
+std::string_view text_of(const beast::flat_buffer& buffer) {
+    return {static_cast<const char*>(buffer.cdata().data()), buffer.size()};
+}
+
+/// RFC 9112, 2.2: empty lines before a request line are forgiven.
+void skip_empty_lines(beast::flat_buffer& buffer) {
+    while (text_of(buffer).starts_with("\r\n"))
+        buffer.consume(2);
+}
+
+std::string_view as_std(beast::string_view text) {
+    return {text.data(), text.size()};
+}
+
+}  // namespace
+
+/// One request and its answer: lives from the first byte of the one to the last byte of the other.
+class exchange {
+public:
+    using parser_type = beast::http::request_parser<beast::http::string_body>;
+
+    exchange(unique_ids& ids, steady::time_point started) : started_(started), ids_(ids) {
+        parser_.header_limit(limits::read_buffer_bytes_max);
+        // Checked when the headers have passed, which come first in the contract's order.
+        parser_.body_limit(boost::none);
+    }
+
+    exchange(const exchange&) = delete;
+    exchange& operator=(const exchange&) = delete;
+
+    head_scanner scanner;
+
+    /// Parses the head that the scanner found; false when Beast refuses it after all.
+    bool parse_head(std::string_view head);
+    /// From here on the parser counts the body.
+    void limit_body() { parser_.body_limit(limits::body_bytes_max); }
+    void take_body() { request_.body = parser_.get().body(); }
+
+    parser_type& parser() { return parser_; }
+    const http::request& request() const { return request_; }
+    bool has_head() const { return has_head_; }
+    bool is_head() const { return request_.method == "HEAD"; }
+    bool wants_keep_alive() const { return has_head_ && parser_.keep_alive(); }
+    steady::time_point started() const { return started_; }
+    /// Chooses the request id: the client's X-Request-Id if it will do, else a new one.
+    void name_it() {
+        request_id_ = is_request_id(request_.request_id.first) ? std::string(request_.request_id.first) : ids_.make();
+    }
+    const std::string& request_id() const { return request_id_; }
+
+private:
+    header_value header_of(std::string_view name) const;
+    void read_expectations();
+
+    parser_type parser_;
+    http::request request_;
+    steady::time_point started_;
+    unique_ids& ids_;
+    std::string request_id_;
+    bool has_head_ = false;
+};
+
+bool exchange::parse_head(std::string_view head) {
+    error_code fault;
+    const std::size_t used = parser_.put(asio::buffer(head.data(), head.size()), fault);
+    if (fault || used != head.size() || !parser_.is_header_done()) return false;
+    const auto& message = parser_.get();
+    request_.method = as_std(message.method_string());
+    request_.target = as_std(message.target());
+    request_.http_1_0 = message.version() == 10;
+    request_.route = match_route(request_.method, request_.target);
+    request_.host = header_of("Host");
+    request_.content_type = header_of("Content-Type");
+    request_.idempotency_key = header_of("Idempotency-Key");
+    request_.request_id = header_of("X-Request-Id");
+    request_.traceparent = header_of("traceparent");
+    if (const auto length = parser_.content_length()) request_.content_length = *length;
+    request_.has_body = parser_.chunked() || request_.content_length.value_or(0) > 0;
+    read_expectations();
+    has_head_ = true;
+    return true;
+}
+
+header_value exchange::header_of(std::string_view name) const {
+    header_value value;
+    const auto [first, last] = parser_.get().equal_range(beast::string_view(name.data(), name.size()));
+    value.count = static_cast<std::size_t>(std::distance(first, last));
+    if (value.count > 0) value.first = as_std(first->value());
+    return value;
+}
+
+void exchange::read_expectations() {
+    const auto [first, last] = parser_.get().equal_range(beast::http::field::expect);
+    for (auto field = first; field != last; ++field) {
+        if (!beast::iequals(field->value(), "100-continue"))
+            ++request_.expects_other;
+        else if (!request_.http_1_0)
+            request_.expects_continue = request_.has_body;
+    }
+}
+
+session::session(std::shared_ptr<session_group> group, connection socket, bool refused)
+    : group_(std::move(group)), socket_(std::move(socket)), timer_(socket_.get_executor()), refused_(refused) {
+    group_->enlist(*this, refused_);
+}
+
+session::~session() {
+    group_->delist(*this, refused_);
+}
+
+void session::start() {
+    const auto self = shared_from_this();
+    auto on_end = [self](std::exception_ptr failure) {
+        self->disarm();
+        self->timer_.cancel();
+        error_code ignored;
+        self->socket_.close(ignored);
+        if (!failure || self->cut_off_) return;
+        try {
+            std::rethrow_exception(failure);
+        } catch (const std::exception& error) {
+            self->group_->journal().write(domain::log_level::error, "session_failed",
+                                          {{"cause", std::string_view(error.what())}});
+        }
+    };
+    asio::co_spawn(socket_.get_executor(), run(), asio::bind_cancellation_slot(cancel_.slot(), std::move(on_end)));
+}
+
+void session::hasten() {
+    if (!idle_) return;
+    const auto grace_end = steady::now() + limits::drain_grace;
+    if (grace_end < deadline_) arm(grace_end);
+}
+
+void session::cut_off() {
+    cut_off_ = true;
+    error_code ignored;
+    socket_.close(ignored);
+    cancel_.emit(asio::cancellation_type::terminal);
+}
+
+// ---- Deadlines. One timer, started only when none is pending that looks early enough: a busy connection moves
+// deadline_ with each request and touches the timer once in a while.
+
+void session::arm(std::chrono::milliseconds from_now) {
+    arm(steady::now() + from_now);
+}
+
+void session::arm(time_point deadline) {
+    deadline_ = deadline;
+    expired_ = false;
+    if (timer_until_ > deadline_) start_timer();
+}
+
+void session::start_timer() {
+    timer_until_ = deadline_;
+    timer_.expires_at(timer_until_);
+    timer_.async_wait([self = shared_from_this()](error_code aborted) {
+        if (!aborted) self->on_timer();
+    });
+}
+
+void session::on_timer() {
+    timer_until_ = time_point::max();
+    if (deadline_ == time_point::max() || !socket_.is_open()) return;
+    if (steady::now() < deadline_) {
+        start_timer();
+        return;
+    }
+    expired_ = true;
+    error_code ignored;
+    socket_.cancel(ignored);
+}
+
+// ---- The connection's life.
+
+boost::asio::awaitable<void> session::run() {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+    const sequel end = co_await (refused_ ? refuse_connection() : serve());
+    switch (end) {
+        case sequel::next_request:
+        case sequel::drop:
+            break;
+        case sequel::linger:
+            co_await linger();
+            break;
+        case sequel::reset:
+            socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+            break;
+    }
+}
+
+boost::asio::awaitable<session::sequel> session::serve() {
+    while (co_await wait_for_request()) {
+        const sequel next = co_await serve_burst();
+        if (next != sequel::next_request) co_return next;
+    }
+    co_return sequel::drop;
+}
+
+/// While nothing is to be read: no buffer, no parser. False when the connection has ended or idled for too long.
+boost::asio::awaitable<bool> session::wait_for_request() {
+    idle_ = true;
+    arm(group_->draining() ? std::chrono::milliseconds(limits::drain_grace) : group_->settings().idle_timeout);
+    const io_result waited = co_await wait(connection::wait_read);
+    idle_ = false;
+    if (waited == io_result::done) co_return true;
+    // The request that arrives with the end of the patience is still served.
+    error_code fault;
+    co_return waited == io_result::timed_out&& socket_.available(fault) > 0 && !fault;
+}
+
+/// Serves what has arrived, and what arrives meanwhile, until no byte is left over.
+boost::asio::awaitable<session::sequel> session::serve_burst() {
+    beast::flat_buffer buffer(limits::read_buffer_bytes_max);
+    do {
+        const sequel next = co_await serve_request(buffer, steady::now());
+        if (next != sequel::next_request) co_return next;
+    } while (buffer.size() > 0);
+    co_return sequel::next_request;
+}
+
+boost::asio::awaitable<session::sequel> session::refuse_connection() {
+    exchange nothing_read(group_->ids(), steady::now());
+    reply answer = problem_reply(problem::overloaded, "This node has as many connections as it may have.", {});
+    co_return co_await answer_and_close(nothing_read, std::move(answer));
+}
+
+boost::asio::awaitable<session::sequel> session::serve_request(beast::flat_buffer& buffer, time_point started) {
+    exchange exchange(group_->ids(), started);
+    arm(started + group_->settings().header_deadline);
+    const head_result head = co_await read_head(exchange, buffer);
+    switch (head) {
+        case head_result::nothing:
+            co_return sequel::next_request;
+        case head_result::closed:
+            co_return sequel::drop;
+        case head_result::timed_out: {
+            reply answer = problem_reply(problem::request_timeout, "The header did not arrive whole in time.", {});
+            co_return co_await answer_and_close(exchange, std::move(answer));
+        }
+        case head_result::ended_early: {
+            reply answer = problem_reply(problem::bad_request, "The connection ended within the header.", {});
+            co_return co_await answer_and_close(exchange, std::move(answer));
+        }
+        case head_result::refused: {
+            reply answer = problem_reply(exchange.scanner.refusal(), exchange.scanner.detail(), {});
+            co_return co_await answer_and_close(exchange, std::move(answer));
+        }
+        case head_result::complete:
+            break;
+    }
+    const bool parsed = exchange.parse_head(text_of(buffer).substr(0, exchange.scanner.head_bytes()));
+    buffer.consume(exchange.scanner.head_bytes());
+    if (!parsed) {
+        reply answer = problem_reply(problem::bad_request, "The header is malformed.", {});
+        co_return co_await answer_and_close(exchange, std::move(answer));
+    }
+    exchange.limit_body();
+    if (auto answer = answer_from_head(exchange.request()))
+        co_return co_await answer_without_handler(exchange, buffer, std::move(*answer));
+    co_return co_await answer_with_handler(exchange, buffer);
+}
+
+/// The answer does not depend on the body. A body that may be as long as it says is read and dropped, so that the
+/// requests behind it are served; with one that is too long, or that waits for a 100, the connection ends.
+boost::asio::awaitable<session::sequel> session::answer_without_handler(exchange& exchange, beast::flat_buffer& buffer,
+                                                                        reply answer) {
+    const auto& request = exchange.request();
+    const bool skip_body = !request.expects_continue && request.content_length.value_or(0) <= limits::body_bytes_max;
+    if (request.has_body && !skip_body) co_return co_await answer_and_close(exchange, std::move(answer));
+    const bool keep_alive = exchange.wants_keep_alive() && !group_->draining();
+    const io_result written = co_await write_answer(exchange, std::move(answer), keep_alive);
+    if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
+    if (!keep_alive) co_return sequel::linger;
+    if (!request.has_body) co_return sequel::next_request;
+    const body_result body = co_await read_body(exchange, buffer);
+    co_return body == body_result::complete ? sequel::next_request : sequel::linger;
+}
+
+boost::asio::awaitable<session::sequel> session::answer_with_handler(exchange& exchange, beast::flat_buffer& buffer) {
+    const auto path = exchange.request().route.path;
+    if (exchange.request().has_body) {
+        if (exchange.request().expects_continue && buffer.size() == 0) {
+            const io_result written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
+            if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
+        }
+        const body_result body = co_await read_body(exchange, buffer);
+        std::optional<reply> refusal;
+        switch (body) {
+            case body_result::complete:
+                break;
+            case body_result::ended_early:
+                refusal = problem_reply(problem::bad_request, "The connection ended within the body.", path);
+                break;
+            case body_result::timed_out:
+                refusal = problem_reply(problem::request_timeout, "The body did not arrive whole in time.", path);
+                break;
+            case body_result::too_large:
+                refusal = problem_reply(problem::payload_too_large, "The body is larger than 16 KiB.", path);
+                break;
+            case body_result::malformed:
+                refusal = problem_reply(problem::bad_request, "The chunked coding of the body is malformed.", path);
+                break;
+        }
+        if (refusal) co_return co_await answer_and_close(exchange, std::move(*refusal));
+        exchange.take_body();
+    }
+    disarm();  // The service has its own deadline.
+    reply answer = co_await group_->handler().handle(exchange.request());
+    const bool keep_alive = exchange.wants_keep_alive() && !group_->draining();
+    const io_result written = co_await write_answer(exchange, std::move(answer), keep_alive);
+    if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
+    co_return keep_alive ? sequel::next_request : sequel::linger;
+}
+
+boost::asio::awaitable<session::sequel> session::answer_and_close(exchange& exchange, reply answer) {
+    const io_result written = co_await write_answer(exchange, std::move(answer), false);
+    if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
+    co_return sequel::linger;
+}
+
+boost::asio::awaitable<session::head_result> session::read_head(exchange& exchange, beast::flat_buffer& buffer) {
+    bool begun = buffer.size() > 0;
+    for (;;) {
+        if (begun) {
+            skip_empty_lines(buffer);
+            if (buffer.size() == 0) co_return head_result::nothing;
+            switch (exchange.scanner.scan(text_of(buffer))) {
+                case head_scanner::verdict::complete:
+                    co_return head_result::complete;
+                case head_scanner::verdict::refused:
+                    co_return head_result::refused;
+                case head_scanner::verdict::need_more:
+                    break;
+            }
+        }
+        const io_result read = co_await read_some(buffer);
+        if (read == io_result::timed_out) co_return begun ? head_result::timed_out : head_result::nothing;
+        if (read == io_result::closed) co_return begun ? head_result::ended_early : head_result::closed;
+        begun = true;
+    }
+}
+
+boost::asio::awaitable<session::body_result> session::read_body(exchange& exchange, beast::flat_buffer& buffer) {
+    arm(group_->settings().body_deadline);
+    auto& parser = exchange.parser();
+    parser.eager(true);
+    while (!parser.is_done()) {
+        error_code fault = beast::http::error::need_more;
+        if (buffer.size() > 0) buffer.consume(parser.put(buffer.cdata(), fault));
+        if (fault == beast::http::error::body_limit) co_return body_result::too_large;
+        if (fault && fault != beast::http::error::need_more) co_return body_result::malformed;
+        if (parser.is_done()) break;
+        // A chunk's size line or the trailer fields have filled the buffer and still do not end.
+        if (buffer.size() >= limits::read_buffer_bytes_max) co_return body_result::malformed;
+        const io_result read = co_await read_some(buffer);
+        if (read == io_result::timed_out) co_return body_result::timed_out;
+        if (read == io_result::closed) co_return body_result::ended_early;
+    }
+    co_return body_result::complete;
+}
+
+// ---- Input and output. The socket does not block: what is there is taken at once, and only then is there a wait.
+
+boost::asio::awaitable<session::io_result> session::wait(connection::wait_type event) {
+    if (expired()) co_return io_result::timed_out;
+    error_code fault;
+    co_await socket_.async_wait(event, asio::redirect_error(asio::use_awaitable, fault));
+    if (!fault) co_return io_result::done;
+    co_return expired_ && !cut_off_ ? io_result::timed_out : io_result::closed;
+}
+
+boost::asio::awaitable<session::io_result> session::read_some(beast::flat_buffer& buffer) {
+    const std::size_t room = std::min(limits::read_piece_bytes, limits::read_buffer_bytes_max - buffer.size());
+    for (;;) {
+        error_code fault;
+        const std::size_t received = socket_.read_some(buffer.prepare(room), fault);
+        buffer.commit(received);
+        if (!fault) co_return io_result::done;
+        if (fault != asio::error::would_block && fault != asio::error::try_again) co_return io_result::closed;
+        const io_result waited = co_await wait(connection::wait_read);
+        if (waited != io_result::done) co_return waited;
+    }
+}
+
+boost::asio::awaitable<session::io_result> session::write(std::string_view bytes) {
+    arm(group_->settings().write_deadline);
+    while (!bytes.empty()) {
+        error_code fault;
+        const std::size_t sent = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), fault);
+        bytes.remove_prefix(sent);
+        if (fault == asio::error::would_block || fault == asio::error::try_again) {
+            const io_result waited = co_await wait(connection::wait_write);
+            if (waited != io_result::done) co_return waited;
+        } else if (fault) {
+            co_return io_result::closed;
+        }
+    }
+    co_return io_result::done;
+}
+
+boost::asio::awaitable<session::io_result> session::write_answer(exchange& exchange, reply answer, bool keep_alive) {
+    exchange.name_it();
+    const std::string bytes = format(exchange, answer, keep_alive);
+    const io_result written = co_await write(bytes);
+    log(exchange, answer);
+    co_return written;
+}
+
+/// Tells the client that nothing more comes, then reads what it still sends, so that no reset destroys the answer on
+/// its way.
+boost::asio::awaitable<void> session::linger() {
+    error_code fault;
+    socket_.shutdown(connection::shutdown_send, fault);
+    const auto end = steady::now() + limits::linger_time_max;
+    auto& waste = group_->waste();
+    std::size_t thrown_away = 0;
+    arm(limits::linger_silence_max);
+    while (!fault && thrown_away < limits::linger_bytes_max) {
+        const std::size_t received = socket_.read_some(asio::buffer(waste), fault);
+        thrown_away += received;
+        if (fault == asio::error::would_block || fault == asio::error::try_again) {
+            if (co_await wait(connection::wait_read) != io_result::done) co_return;
+            fault.clear();
+        } else if (!fault) {
+            arm(std::min(end, steady::now() + limits::linger_silence_max));
+            if (steady::now() >= end) co_return;
+        }
+    }
+}
+
+// ---- The answer's bytes, and the log.
+
+std::string session::format(const exchange& exchange, const reply& answer, bool keep_alive) const {
+    const bool http_1_0 = exchange.request().http_1_0;
+    const auto reason = beast::http::obsolete_reason(static_cast<beast::http::status>(answer.status));
+    const bool has_body = !answer.content_type.empty();
+    std::string head;
+    head.reserve(512 + answer.body.size());
+    head += http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ";
+    head += std::to_string(answer.status) + ' ';
+    head.append(reason.data(), reason.size());
+    head += "\r\nDate: " + group_->http_date();
+    head += "\r\nX-Request-Id: " + exchange.request_id();
+    if (has_body) {
+        head += "\r\nContent-Type: ";
+        head += answer.content_type;
+        head += "\r\nContent-Length: " + std::to_string(answer.body.size());
+    }
+    if (answer.no_store) head += "\r\nCache-Control: no-store";
+    if (answer.retry_after) head += "\r\nRetry-After: 1";
+    if (!answer.allow.empty()) head += "\r\nAllow: " + answer.allow;
+    if (!keep_alive)
+        head += "\r\nConnection: close";
+    else if (http_1_0)
+        head += "\r\nConnection: keep-alive";
+    head += "\r\n\r\n";
+    if (has_body && !exchange.is_head()) head += answer.body;
+    return head;
+}
+
+void session::log(const exchange& exchange, const reply& answer) const {
+    const auto duration = std::chrono::duration<double, std::milli>(steady::now() - exchange.started());
+    const bool slow = duration >= group_->settings().slow_request;
+    if (answer.status < 400 && !slow) return;
+    const auto level = answer.status == 500  ? domain::log_level::error
+                       : answer.status > 500 ? domain::log_level::warning
+                       : slow                ? domain::log_level::info
+                                             : domain::log_level::debug;
+    const auto& request = exchange.request();
+    const auto path = request.route.path.empty() ? request.target : request.route.path;
+    const domain::log_field method{"method", request.method.substr(0, limits::logged_method_bytes_max)};
+    const domain::log_field shown_path{"path", path.substr(0, limits::logged_path_bytes_max)};
+    const domain::log_field status{"status", std::int64_t{answer.status}};
+    const domain::log_field took{"duration_ms", duration.count()};
+    const domain::log_field id{"request_id", std::string_view(exchange.request_id())};
+    const domain::log_field trace{"traceparent",
+                                  request.traceparent.first.substr(0, limits::logged_traceparent_bytes_max)};
+    auto& journal = group_->journal();
+    if (answer.error_id.empty())
+        journal.write(level, "request", {method, shown_path, status, took, id, trace});
+    else
+        journal.write(level, "request",
+                      {method,
+                       shown_path,
+                       status,
+                       took,
+                       id,
+                       trace,
+                       {"error_id", std::string_view(answer.error_id)},
+                       {"cause", std::string_view(answer.log_cause)}});
+}
+
+}  // namespace holdfast::http
