@@ -6,7 +6,7 @@
 namespace holdfast::client {
 
 std::optional<server_url> server_url::parse(std::string_view text) {
-    const boost::urls::result<boost::urls::url_view> parsed = boost::urls::parse_uri(text);
+    const boost::system::result<boost::urls::url_view> parsed = boost::urls::parse_uri(text);
     if (!parsed) return std::nullopt;
     const boost::urls::url_view& url = *parsed;
     const bool has_path = !url.encoded_path().empty() && url.encoded_path() != "/";
