@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <random>
+#include <thread>
 
 namespace {
 
