@@ -9,8 +9,8 @@ namespace holdfast::http {
 namespace {
 
 constexpr std::array<route, 9> table{{
-    {"POST", "/locks/{resource}", operation::acquire},
     {"GET", "/locks/{resource}", operation::look},
+    {"POST", "/locks/{resource}", operation::acquire},
     {"DELETE", "/locks/{resource}", operation::release},
     {"POST", "/locks/{resource}/release", operation::release},
     {"POST", "/locks/{resource}/renew", operation::renew},

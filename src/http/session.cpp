@@ -205,7 +205,12 @@ void session::on_timer() {
 boost::asio::awaitable<void> session::run() {
     error_code ignored;
     socket_.non_blocking(true, ignored);
-    const sequel end = co_await (refused_ ? refuse_connection() : serve());
+    sequel end = sequel::drop;
+    // Not one co_await over a conditional expression: g++ 12 destroys its operand twice.
+    if (refused_)
+        end = co_await refuse_connection();
+    else
+        end = co_await serve();
     switch (end) {
         case sequel::next_request:
         case sequel::drop:
