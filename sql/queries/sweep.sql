@@ -4,10 +4,10 @@
 --   $1 text      first row address of the range, '(page,0)'
 --   $2 text      row address after the range
 --   $3 bigint    how long ago a lease must have ended, seconds
---   $4 bigint    key of the sweepers' advisory lock
+--   $4 text      name of the sweepers' advisory lock
 -- One row: whether this node may sweep, how many rows went, and how many pages the table has.
 WITH gate AS MATERIALIZED (
-    SELECT pg_try_advisory_xact_lock($4::bigint) AS mine
+    SELECT pg_try_advisory_xact_lock(hashtextextended($4::text, 0)) AS mine
 ), ended AS MATERIALIZED (
     SELECT ctid
     FROM {schema}.distributed_locks

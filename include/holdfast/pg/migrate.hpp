@@ -26,7 +26,8 @@ public:
 struct migration_report {
     std::vector<std::string> applied;  ///< Names of the migrations that this run applied, in order; often none.
     int schema_version = 0;            ///< The version of the schema afterwards.
-    std::string warning;  ///< Empty, or what the operator should do by hand (the role's statement_timeout could not be set).
+    std::string
+        warning;  ///< Empty, or what the operator should do by hand (the role's statement_timeout could not be set).
 };
 
 /// Brings the schema to the version that this binary knows; forward only, all or nothing, harmless to repeat and to run
@@ -34,7 +35,8 @@ struct migration_report {
 /// migration_refused where repeating cannot help, migration_error otherwise (unreachable database …).
 migration_report migrate(const database_settings& settings);
 
-/// The version of the schema, 0 if there is none; throws as migrate() does, also for a schema newer than this binary knows.
+/// The version of the schema, 0 if there is none; throws as migrate() does, also for a schema newer than this binary
+/// knows.
 int schema_version(const database_settings& settings);
 
 struct token_advance_report {
@@ -42,8 +44,8 @@ struct token_advance_report {
     std::int64_t next_token = 0;      ///< Every grant from now on has this token or a greater one.
 };
 
-/// Moves the token sequence 10^12 ahead of every token that the database remembers: for use after a restore, when grants
-/// newer than the backup are forgotten. Blocks; own connection. Throws as migrate() does.
+/// Moves the token sequence 10^12 ahead of every token that the database remembers: for use after a restore, when
+/// grants newer than the backup are forgotten. Blocks; own connection. Throws as migrate() does.
 token_advance_report advance_tokens(const database_settings& settings);
 
 }  // namespace holdfast::pg

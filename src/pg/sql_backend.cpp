@@ -1,0 +1,431 @@
+#include "holdfast/pg/sql_backend.hpp"
+
+#include "holdfast/pg/error_class.hpp"
+#include "holdfast/pg/text_array.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cassert>
+#include <numeric>
+#include <string>
+
+namespace holdfast::pg {
+
+using namespace domain;
+using std::chrono::steady_clock;
+
+namespace {
+
+/// A grant whose stamp was older than this when its row was written had to wait for a rival that rolled back.
+constexpr std::int64_t stamp_age_us_max = 5'000;
+
+/// More repetitions than this inside one deadline mean that the row is fought over: overloaded.
+constexpr int rounds_max = 16;
+
+timestamp as_timestamp(std::int64_t us) {
+    return timestamp(std::chrono::microseconds(us));
+}
+
+/// The lease columns that the queries share, as of the clock reading beside them.
+struct lease_columns {
+    explicit lease_columns(const pqxx::row& row)
+        : acquired_at_us(row["acquired_at_us"].as<std::int64_t>()),
+          expires_at_us(row["expires_at_us"].as<std::int64_t>()),
+          clock_us(row["clock_us"].as<std::int64_t>()) {}
+
+    std::int64_t left_us() const { return expires_at_us - clock_us; }
+
+    /// Rounded down, and never more than the lease is long, even if the clock was stepped backward.
+    std::chrono::milliseconds expires_in() const {
+        return std::chrono::milliseconds(std::min(left_us(), expires_at_us - acquired_at_us) / 1'000);
+    }
+
+    lock as_lock(const resource_name& resource, owner_name owner, std::int64_t token) const {
+        return lock(resource, std::move(owner), as_timestamp(acquired_at_us), as_timestamp(expires_at_us), expires_in(),
+                    *fencing_token::parse(token));
+    }
+
+    std::int64_t acquired_at_us;
+    std::int64_t expires_at_us;
+    std::int64_t clock_us;
+};
+
+}  // namespace
+
+/// One call of run(): the replies so far, and the rows that must be asked again.
+class sql_backend::batch_run {
+public:
+    batch_run(sql_backend& owner, std::span<const request> requests, pg::lane lane, std::chrono::milliseconds lock_wait)
+        : owner_(owner),
+          requests_(requests),
+          kind_(kind_of(*requests.front().what)),
+          lane_(lane),
+          lock_wait_(std::to_string(lock_wait.count())),
+          done_(requests.size()),
+          times_late_(requests.size()),
+          touched_(requests.size()) {}
+
+    std::vector<reply> replies() {
+        for (int round = 0; round < rounds_max; ++round) {
+            const rows open = open_rows();
+            if (open.empty()) break;
+            attempt(open);
+        }
+        fail(unanswered(all_rows()), errc::overloaded);
+        std::vector<reply> replies;
+        for (auto& each : done_)
+            replies.push_back(std::move(*each));
+        return replies;
+    }
+
+private:
+    using rows = std::vector<std::size_t>;
+
+    /// A grant read from its row, before it is known to be fresh enough.
+    struct grant {
+        std::size_t row;
+        lease_columns lease;
+        std::int64_t token;
+        std::int64_t stamp_age_us;
+    };
+
+    template <class Command>
+    const Command& get(std::size_t row) const {
+        return std::get<Command>(*requests_[row].what);
+    }
+
+    void answer_row(std::size_t row, reply with) { done_[row] = std::move(with); }
+
+    /// A row that was granted before, and could not be answered, is no row without effect.
+    void fail(const rows& which, errc why) {
+        for (const std::size_t row : which)
+            answer_row(row, answer(touched_[row] ? errc::outcome_unknown : why));
+    }
+
+    rows all_rows() const {
+        rows all(requests_.size());
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        return all;
+    }
+
+    /// Rows without an answer whose deadline has not passed.
+    rows open_rows() {
+        rows open;
+        const auto now = steady_clock::now();
+        for (const std::size_t row : unanswered(all_rows())) {
+            if (now >= requests_[row].until)
+                fail({row}, errc::overloaded);
+            else
+                open.push_back(row);
+        }
+        return open;
+    }
+
+    /// Sends one statement for these rows. A failure answers them, or leaves them open if it certainly had no effect
+    /// and another try makes sense.
+    void attempt(const rows& which) {
+        if (!owner_.connection_) return fail(which, errc::unavailable);
+        try {
+            perform(which);
+        } catch (const statement_error& error) {
+            failed(which, error);
+        }
+    }
+
+    void failed(const rows& which, const statement_error& error) {
+        const std::string& sqlstate = error.sqlstate();
+        const errc why = classify_failure(true, sqlstate, kind_);
+        if (owner_.connection_->broken()) {
+            owner_.connection_.reset();
+            owner_.journal_.write(log_level::warning, "database_connection_lost",
+                                  {{"sqlstate", sqlstate}, {"rows", static_cast<std::int64_t>(which.size())}});
+            return fail(unanswered(which), why);
+        }
+        if (session_is_read_only(sqlstate)) owner_.connection_.reset();
+        if (worth_repeating(sqlstate)) return;
+        const bool one_row_is_guilty = row_stayed_locked(sqlstate) || why == errc::internal;
+        if (one_row_is_guilty && which.size() > 1) return one_by_one(which);
+        if (row_stayed_locked(sqlstate)) return answer_row(which.front(), row_busy());
+        if (why == errc::internal) log_internal(error);
+        fail(unanswered(which), why);
+    }
+
+    rows unanswered(const rows& which) const {
+        rows open;
+        for (const std::size_t row : which)
+            if (!done_[row]) open.push_back(row);
+        return open;
+    }
+
+    /// So that only the guilty row fails. Certainly nothing was done before.
+    void one_by_one(const rows& which) {
+        for (const std::size_t row : which) {
+            if (done_[row] || steady_clock::now() >= requests_[row].until) continue;
+            attempt({row});
+        }
+    }
+
+    void log_internal(const statement_error& error) const {
+        static std::atomic<std::int64_t> failures{0};
+        owner_.journal_.write(log_level::error, "statement_failed",
+                              {{"failure", ++failures}, {"sqlstate", error.sqlstate()}, {"message", error.what()}});
+    }
+
+    void perform(const rows& which) {
+        switch (kind_) {
+            case store::command_kind::acquire:
+                return acquire(which);
+            case store::command_kind::renew:
+                return renew(which);
+            case store::command_kind::release:
+                return release(which);
+            case store::command_kind::look:
+                return look(which);
+        }
+    }
+
+    query variant(query fast, query slow) const { return lane_ == pg::lane::fast ? fast : slow; }
+
+    std::int64_t not_after(std::size_t row) const { return owner_.clock_.at(requests_[row].until).value_or(0); }
+
+    /// Runs the query and hands each result row over with the row of the request that it answers.
+    template <class OnRow>
+    void send(query which, const rows& rows, const std::vector<std::string>& parameters, OnRow on_row) {
+        const auto sent = steady_clock::now();
+        const pqxx::result result = owner_.connection_->run(which, parameters);
+        const auto received = steady_clock::now();
+        if (static_cast<std::size_t>(result.size()) != rows.size())
+            throw std::logic_error("a query did not answer each of its rows");
+        std::vector<bool> seen(rows.size());
+        for (const pqxx::row& row : result) {
+            const auto ordinal = row["ordinal"].as<std::size_t>();
+            if (ordinal < 1 || ordinal > rows.size() || seen[ordinal - 1])
+                throw std::logic_error("a query answered a row twice");
+            seen[ordinal - 1] = true;
+            owner_.clock_.read(row["clock_us"].as<std::int64_t>(), sent, received);
+            on_row(rows[ordinal - 1], row);
+        }
+    }
+
+    /// The verdicts that all writes share. True if it was one of them.
+    bool shared_verdict(std::size_t row, const std::string& verdict) {
+        if (verdict == "busy") {
+            // On the slow lane the statement waited: the row was deleted meanwhile, the next snapshot will say so.
+            if (lane_ == pg::lane::fast) answer_row(row, row_busy());
+            return true;
+        }
+        if (verdict != "late") return false;
+        // Our idea of the database's clock may have been outdated; it is not now.
+        if (++times_late_[row] > 1) fail({row}, errc::overloaded);
+        return true;
+    }
+
+    void acquire(const rows& which) {
+        text_array resources, owners, ttls, keys, limits;
+        std::int64_t least_limit = INT64_MAX;
+        for (const std::size_t row : which) {
+            const auto& command = get<acquire_command>(row);
+            resources.add(command.resource().text());
+            owners.add(command.owner().text());
+            ttls.add(std::int64_t{command.ttl().length().count()});
+            keys.add(command.key() ? std::string_view(command.key()->text()) : std::string_view());
+            limits.add(not_after(row));
+            least_limit = std::min(least_limit, not_after(row));
+        }
+        std::vector<grant> grants;
+        send(variant(query::acquire_fast, query::acquire_slow), which,
+             {resources.str(), owners.str(), ttls.str(), keys.str(), limits.str(), std::to_string(least_limit),
+              lock_wait_},
+             [&](std::size_t row, const pqxx::row& columns) { acquired(row, columns, grants); });
+        answer_grants(grants);
+    }
+
+    void acquired(std::size_t row, const pqxx::row& columns, std::vector<grant>& grants) {
+        const auto verdict = columns["verdict"].as<std::string>();
+        const lease_columns lease(columns);
+        if (shared_verdict(row, verdict) || verdict == "raced") return;
+        if (verdict == "held") {
+            // Nothing left: it ended while this statement ran, so ask again.
+            if (lease.left_us() <= 0) return;
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::microseconds(lease.left_us()));
+            return answer_row(row, answer(acquire_outcome::held(left)));
+        }
+        if (verdict != "granted") throw std::logic_error("unknown verdict of acquire");
+        touched_[row] = true;
+        grants.push_back(
+            {row, lease, columns["fencing_token"].as<std::int64_t>(), columns["stamp_age_us"].as<std::int64_t>()});
+    }
+
+    void answer_grants(const std::vector<grant>& grants) {
+        std::vector<grant> stale;
+        for (const grant& each : grants) {
+            if (each.stamp_age_us > stamp_age_us_max)
+                stale.push_back(each);
+            else
+                answer_grant(each);
+        }
+        if (!stale.empty()) restamp(stale);
+    }
+
+    /// With nothing left the row stays open and acquires again.
+    void answer_grant(const grant& each) {
+        if (each.lease.expires_in().count() < 1) return;
+        const auto& command = get<acquire_command>(each.row);
+        answer_row(
+            each.row,
+            answer(acquire_outcome::granted(each.lease.as_lock(command.resource(), command.owner(), each.token))));
+    }
+
+    void restamp(std::vector<grant>& grants) {
+        rows which;
+        text_array resources, owners, ttls, tokens, limits;
+        for (const grant& each : grants) {
+            const auto& command = get<acquire_command>(each.row);
+            which.push_back(each.row);
+            resources.add(command.resource().text());
+            owners.add(command.owner().text());
+            ttls.add(std::int64_t{command.ttl().length().count()});
+            tokens.add(each.token);
+            limits.add(not_after(each.row));
+        }
+        try {
+            send(query::restamp, which,
+                 {resources.str(), owners.str(), ttls.str(), tokens.str(), limits.str(), lock_wait_},
+                 [&](std::size_t row, const pqxx::row& columns) { restamped(row, columns, grants); });
+        } catch (const statement_error&) {
+            if (owner_.connection_->broken()) throw;
+            // The grants stand as they were; shorter than they might be, but true.
+            for (const grant& each : grants)
+                answer_grant(each);
+        }
+    }
+
+    /// A refused row stays open and acquires again: the grant is not ours any more, or its time is over.
+    void restamped(std::size_t row, const pqxx::row& columns, const std::vector<grant>& grants) {
+        if (columns["verdict"].as<std::string>() != "restamped") return;
+        const auto old = std::find_if(grants.begin(), grants.end(), [&](const grant& each) { return each.row == row; });
+        answer_grant({row, lease_columns(columns), old->token, 0});
+    }
+
+    void renew(const rows& which) {
+        text_array resources, owners, ttls, tokens, limits;
+        for (const std::size_t row : which) {
+            const auto& command = get<renew_command>(row);
+            resources.add(command.resource().text());
+            owners.add(command.owner().text());
+            ttls.add(std::int64_t{command.ttl().length().count()});
+            tokens.add(command.fencing_token() ? command.fencing_token()->number() : std::int64_t{-1});
+            limits.add(not_after(row));
+        }
+        send(variant(query::renew_fast, query::renew_slow), which,
+             {resources.str(), owners.str(), ttls.str(), tokens.str(), limits.str(), lock_wait_},
+             [&](std::size_t row, const pqxx::row& columns) { renewed(row, columns); });
+    }
+
+    void renewed(std::size_t row, const pqxx::row& columns) {
+        const auto verdict = columns["verdict"].as<std::string>();
+        if (shared_verdict(row, verdict)) return;
+        if (verdict == "not_found") return answer_row(row, answer(renew_outcome::not_found()));
+        if (verdict == "forbidden") return answer_row(row, answer(renew_outcome::forbidden()));
+        if (verdict != "renewed") throw std::logic_error("unknown verdict of renew");
+        const lease_columns lease(columns);
+        if (lease.left_us() <= 0) return;  // Ended while the statement ran: ask again, it will be not_found.
+        const auto& command = get<renew_command>(row);
+        answer_row(row, answer(renew_outcome::renewed(lease.as_lock(command.resource(), command.owner(),
+                                                                    columns["fencing_token"].as<std::int64_t>()))));
+    }
+
+    void release(const rows& which) {
+        text_array resources, owners, tokens, limits;
+        for (const std::size_t row : which) {
+            const auto& command = get<release_command>(row);
+            resources.add(command.resource().text());
+            owners.add(command.owner().text());
+            tokens.add(command.fencing_token() ? command.fencing_token()->number() : std::int64_t{-1});
+            limits.add(not_after(row));
+        }
+        send(variant(query::release_fast, query::release_slow), which,
+             {resources.str(), owners.str(), tokens.str(), limits.str(), lock_wait_},
+             [&](std::size_t row, const pqxx::row& columns) { released(row, columns); });
+    }
+
+    void released(std::size_t row, const pqxx::row& columns) {
+        const auto verdict = columns["verdict"].as<std::string>();
+        if (shared_verdict(row, verdict)) return;
+        if (verdict == "released") return answer_row(row, answer(release_result::released));
+        if (verdict == "not_found") return answer_row(row, answer(release_result::not_found));
+        if (verdict == "forbidden") return answer_row(row, answer(release_result::forbidden));
+        throw std::logic_error("unknown verdict of release");
+    }
+
+    void look(const rows& which) {
+        text_array resources;
+        for (const std::size_t row : which)
+            resources.add(get<look_command>(row).resource().text());
+        bool read_only = false;
+        send(query::look, which, {resources.str()}, [&](std::size_t row, const pqxx::row& columns) {
+            read_only = columns["read_only"].as<std::string>() != "off";
+            looked(row, columns);
+        });
+        if (!read_only) return;
+        fail(which, errc::unavailable);
+        owner_.connection_.reset();
+    }
+
+    void looked(std::size_t row, const pqxx::row& columns) {
+        const lease_columns lease(columns);
+        // What a lease has left may be less than a millisecond; then it is not worth showing, and ends before it is
+        // read.
+        if (columns["verdict"].as<std::string>() != "found" || lease.expires_in().count() < 0)
+            return answer_row(row, answer(look_outcome::not_found()));
+        auto owner = owner_name::parse(columns["owner"].as<std::string>());
+        if (!owner) throw std::logic_error("an owner in the database is no owner name");
+        answer_row(row, answer(look_outcome::found(lease.as_lock(get<look_command>(row).resource(), std::move(*owner),
+                                                                 columns["fencing_token"].as<std::int64_t>()))));
+    }
+
+    sql_backend& owner_;
+    std::span<const request> requests_;
+    store::command_kind kind_;
+    pg::lane lane_;
+    std::string lock_wait_;
+    std::vector<std::optional<reply>> done_;
+    std::vector<int> times_late_;
+    std::vector<bool> touched_;  ///< Was granted, though the grant was not good enough to answer with.
+};
+
+bool sql_backend::connect() {
+    connection_.reset();
+    try {
+        const auto sent = steady_clock::now();
+        watch_.begin(sent + settings_.connect_timeout + settings_.statement_timeout);
+        connection_.emplace(settings_, texts_, watch_);
+        connection_->prepare({query::acquire_fast, query::acquire_slow, query::renew_fast, query::renew_slow,
+                              query::release_fast, query::release_slow, query::restamp, query::look, query::probe});
+        const auto probe_sent = steady_clock::now();
+        const pqxx::result probe = connection_->run(query::probe, {});
+        clock_.read(probe[0]["clock_us"].as<std::int64_t>(), probe_sent, steady_clock::now());
+        const bool fit = probe[0]["writable"].as<bool>() && probe[0]["isolation"].as<std::string>() == "read committed";
+        if (!fit) connection_.reset();
+    } catch (const std::exception& error) {
+        connection_.reset();
+        journal_.write(log_level::debug, "database_connect_failed", {{"message", error.what()}});
+    }
+    watch_.end();
+    return connection_.has_value();
+}
+
+std::vector<reply> sql_backend::run(std::span<const request> requests, lane lane, std::chrono::milliseconds lock_wait) {
+    assert(!requests.empty());
+    try {
+        return batch_run(*this, requests, lane, lock_wait).replies();
+    } catch (const std::exception& error) {
+        // A bug: an answer that nobody understands. The statements may have been carried out.
+        journal_.write(log_level::error, "database_answer_not_understood", {{"message", error.what()}});
+        connection_.reset();
+        const errc why = classify_failure(true, "", kind_of(*requests.front().what));
+        return std::vector<reply>(requests.size(), reply(answer(why)));
+    }
+}
+
+}  // namespace holdfast::pg
