@@ -18,8 +18,9 @@ std::optional<std::int64_t> parse_whole_number(const std::string& text) {
     return number;
 }
 
+/// CLI11 gives the bare flag as no text.
 std::optional<bool> parse_boolean(const std::string& text) {
-    if (text == "true" || text == "on" || text == "yes" || text == "1") return true;
+    if (text.empty() || text == "true" || text == "on" || text == "yes" || text == "1") return true;
     if (text == "false" || text == "off" || text == "no" || text == "0") return false;
     return std::nullopt;
 }
@@ -110,8 +111,12 @@ void option_set::add_choice(option_name name, std::vector<std::string_view> choi
 }
 
 void option_set::read() const {
-    for (const entry& entry : entries_)
-        if (entry.option->count() > 0) entry.read(entry.text);
+    for (const entry& entry : entries_) {
+        if (entry.option->count() == 0) continue;
+        // CLI11 gives `--port --database-url=X` the second as the first one's value. It may hold a secret: not shown.
+        if (entry.text.starts_with("--")) throw usage_error(called(entry.flag) + " has no value");
+        entry.read(entry.text);
+    }
 }
 
 std::vector<std::string_view> option_set::flags() const {

@@ -1,7 +1,7 @@
+#include "holdfast/app/arguments.hpp"
 #include "holdfast/app/descriptor_limit.hpp"
 #include "holdfast/app/option_set.hpp"
 #include "holdfast/app/usage_error.hpp"
-#include "holdfast/cli/arguments.hpp"
 #include "holdfast/cli/load_report_text.hpp"
 #include "holdfast/cli/load_test.hpp"
 #include "holdfast/cli/subcommands.hpp"
@@ -77,7 +77,7 @@ int bench(int argc, char** argv) {
                      urls);
     add_plan(options, plan);
     command.add_flag("--json", is_json_wanted, "Print one line of JSON instead of the table");
-    if (!parse_arguments(command, argc, argv)) return 0;
+    if (!app::parse_arguments(command, argc, argv)) return 0;
     options.read();
     plan.servers = parse_urls(urls);
 

@@ -1,7 +1,7 @@
 #include "holdfast/pg/migrate.hpp"
 
+#include "holdfast/app/arguments.hpp"
 #include "holdfast/app/settings.hpp"
-#include "holdfast/cli/arguments.hpp"
 #include "holdfast/cli/subcommands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -38,7 +38,7 @@ int migrate(int argc, char** argv) {
     bool is_advancing = false;
     command.add_flag("--advance-tokens", is_advancing,
                      "Also move the fencing tokens ahead of all that may have been granted; after a restore");
-    if (!parse_arguments(command, argc, argv)) return 0;
+    if (!app::parse_arguments(command, argc, argv)) return 0;
     app::check_environment(environ);
     options.read();
     app::check_migration_settings(settings);

@@ -1,7 +1,7 @@
+#include "holdfast/app/arguments.hpp"
 #include "holdfast/app/logging.hpp"
 #include "holdfast/app/node.hpp"
 #include "holdfast/app/settings.hpp"
-#include "holdfast/cli/arguments.hpp"
 #include "holdfast/cli/subcommands.hpp"
 
 #include <CLI/CLI.hpp>
@@ -16,7 +16,7 @@ int serve(int argc, char** argv) {
     app::settings settings;
     app::option_set options(command, app::option_set::environment::variables);
     app::add_node_settings(options, settings);
-    if (!parse_arguments(command, argc, argv)) return 0;
+    if (!app::parse_arguments(command, argc, argv)) return 0;
     app::check_environment(environ);
     options.read();
     app::complete_node_settings(settings);

@@ -1,4 +1,4 @@
-#include "holdfast/cli/arguments.hpp"
+#include "holdfast/app/arguments.hpp"
 #include "holdfast/cli/subcommands.hpp"
 #include "holdfast/pg/build_info.hpp"
 
@@ -21,7 +21,7 @@ constexpr const char* compiler = "g++ " __VERSION__;
 
 int version(int argc, char** argv) {
     CLI::App command("Print what this binary is made of.", "holdfast version");
-    if (!parse_arguments(command, argc, argv)) return 0;
+    if (!app::parse_arguments(command, argc, argv)) return 0;
     std::cout << "holdfast  " HOLDFAST_VERSION "\n"
               << "commit    " HOLDFAST_COMMIT "\n"
               << "compiler  " << compiler << '\n'
