@@ -36,6 +36,12 @@ void skip_empty_lines(beast::flat_buffer& buffer) {
         buffer.consume(2);
 }
 
+bool has_bare_line_feed(std::string_view text) {
+    for (auto at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1))
+        if (at == 0 || text[at - 1] != '\r') return true;
+    return false;
+}
+
 std::string_view as_std(beast::string_view text) {
     return {text.data(), text.size()};
 }
@@ -386,8 +392,10 @@ boost::asio::awaitable<session::body_result> session::read_body(exchange& exchan
         if (fault == beast::http::error::body_limit) co_return body_result::too_large;
         if (fault && fault != beast::http::error::need_more) co_return body_result::malformed;
         if (parser.is_done()) break;
-        // A chunk's size line or the trailer fields have filled the buffer and still do not end.
-        if (buffer.size() >= limits::read_buffer_bytes_max) co_return body_result::malformed;
+        // What is left is a chunk's size line or trailer fields that do not end yet: they never will after a bare LF,
+        // and must not fill the buffer.
+        if (has_bare_line_feed(text_of(buffer)) || buffer.size() >= limits::read_buffer_bytes_max)
+            co_return body_result::malformed;
         const io_result read = co_await read_some(buffer);
         if (read == io_result::timed_out) co_return body_result::timed_out;
         if (read == io_result::closed) co_return body_result::ended_early;
@@ -437,9 +445,9 @@ boost::asio::awaitable<session::io_result> session::write(std::string_view bytes
 boost::asio::awaitable<session::io_result> session::write_answer(exchange& exchange, reply answer, bool keep_alive) {
     exchange.name_it();
     const std::string bytes = format(exchange, answer, keep_alive);
-    const io_result written = co_await write(bytes);
+    // Before the client can see the answer, so that whoever asks the log about it finds the line.
     log(exchange, answer);
-    co_return written;
+    co_return co_await write(bytes);
 }
 
 /// Tells the client that nothing more comes, then reads what it still sends, so that no reset destroys the answer on
@@ -447,20 +455,18 @@ boost::asio::awaitable<session::io_result> session::write_answer(exchange& excha
 boost::asio::awaitable<void> session::linger() {
     error_code fault;
     socket_.shutdown(connection::shutdown_send, fault);
+    if (fault) co_return;
     const auto end = steady::now() + limits::linger_time_max;
     auto& waste = group_->waste();
     std::size_t thrown_away = 0;
-    arm(limits::linger_silence_max);
-    while (!fault && thrown_away < limits::linger_bytes_max) {
+    while (thrown_away < limits::linger_bytes_max) {
+        arm(std::min(end, steady::now() + limits::linger_silence_max));
+        // Waiting before every piece lets other connections take their turn while this one pours.
+        const io_result waited = co_await wait(connection::wait_read);
+        if (waited != io_result::done) co_return;
         const std::size_t received = socket_.read_some(asio::buffer(waste), fault);
+        if (fault && fault != asio::error::would_block && fault != asio::error::try_again) co_return;
         thrown_away += received;
-        if (fault == asio::error::would_block || fault == asio::error::try_again) {
-            if (co_await wait(connection::wait_read) != io_result::done) co_return;
-            fault.clear();
-        } else if (!fault) {
-            arm(std::min(end, steady::now() + limits::linger_silence_max));
-            if (steady::now() >= end) co_return;
-        }
     }
 }
 

@@ -58,7 +58,7 @@ public:
     /// The value of the header Date, now.
     const std::string& http_date();
     /// Room for bytes that nobody will look at.
-    std::array<char, 16 * 1024>& waste() noexcept { return waste_; }
+    std::array<char, 64 * 1024>& waste() noexcept { return waste_; }
 
 private:
     boost::asio::any_io_executor executor_;
@@ -73,7 +73,7 @@ private:
     boost::asio::steady_timer emptied_;
     std::time_t date_of_ = -1;
     std::string date_;
-    std::array<char, 16 * 1024> waste_;
+    std::array<char, 64 * 1024> waste_;
 };
 
 }  // namespace holdfast::http
