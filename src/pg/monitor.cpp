@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <random>
+#include <utility>
 
 namespace holdfast::pg {
 
@@ -110,7 +111,7 @@ bool monitor::prepare_schema() {
         try {
             check_schema_once();
             boost::asio::post(executor_, [events = events_] {
-                if (events->schema_ready) events->schema_ready();
+                if (const auto call = std::exchange(events->schema_ready, {})) call();
             });
             return true;
         } catch (const migration_refused& error) {
@@ -141,7 +142,8 @@ void monitor::check_schema_once() {
 
 void monitor::refuse(std::string reason) {
     boost::asio::post(executor_, [events = events_, reason = std::move(reason)] {
-        if (events->refused) events->refused(reason);
+        // Moved out first: the call may stop the monitor, which forgets its events.
+        if (const auto call = std::exchange(events->refused, {})) call(reason);
     });
 }
 

@@ -1,0 +1,91 @@
+#ifndef HOLDFAST_TESTS_SUPPORT_PG_FIXTURE_HPP
+#define HOLDFAST_TESTS_SUPPORT_PG_FIXTURE_HPP
+
+#include "holdfast/pg/database.hpp"
+
+#include "support/lease_store_conformance.hpp"
+#include "support/postgres_cluster.hpp"
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace holdfast::tests {
+
+/// Keeps what a layer logs, for tests to count.
+class recording_journal final : public domain::journal {
+public:
+    void write(domain::log_level level, std::string_view event,
+               std::initializer_list<domain::log_field> fields) noexcept override;
+
+    std::size_t count(std::string_view event) const;
+    /// The lines of one event as "name=value name=value".
+    std::vector<std::string> lines(std::string_view event) const;
+    std::string all() const;
+
+private:
+    struct line {
+        std::string event;
+        std::string fields;
+    };
+
+    mutable std::mutex mutex_;
+    std::vector<line> lines_;
+};
+
+/// A schema name that no other case of this process uses.
+std::string fresh_schema_name();
+
+/// Settings for a fresh schema in a database of `cluster`.
+pg::database_settings fresh_settings(const postgres_cluster& cluster = postgres_cluster::shared(),
+                                     const std::string& database = "postgres");
+
+/// A node's database layer with an I/O thread's context of its own, run by the calls.
+class node_database final : public store_under_test {
+public:
+    /// Starts and waits until it is writable, unless told not to wait.
+    explicit node_database(pg::database_settings settings, bool wait = true);
+    ~node_database() override;
+
+    store::lease_store& store() override { return database_->store(); }
+    boost::asio::io_context& context() override { return context_; }
+    void pass(std::chrono::milliseconds length) override { run_for(length); }
+
+    pg::database& database() { return *database_; }
+    const pg::database_settings& settings() const { return settings_; }
+    recording_journal& journal() { return journal_; }
+    const std::string& refused() const { return refused_; }
+
+    /// Runs the context for this long.
+    void run_for(std::chrono::milliseconds length);
+    /// Runs the context until `condition()` holds; false when it does not within `limit`.
+    template <class Condition>
+    bool run_until(std::chrono::milliseconds limit, Condition condition) {
+        const auto end = std::chrono::steady_clock::now() + limit;
+        while (!condition()) {
+            if (std::chrono::steady_clock::now() >= end) return false;
+            run_for(std::chrono::milliseconds(5));
+        }
+        return true;
+    }
+    bool wait_writable(std::chrono::milliseconds limit = std::chrono::milliseconds(10'000));
+    void stop(std::chrono::milliseconds limit = std::chrono::milliseconds(2'000));
+
+private:
+    boost::asio::io_context context_{1};
+    recording_journal journal_;
+    pg::database_settings settings_;
+    std::string refused_;
+    std::unique_ptr<pg::database> database_;
+    bool stopped_ = false;
+};
+
+/// Runs SQL as the operator, with {schema} replaced by the quoted schema of `settings`.
+std::string run_sql(const pg::database_settings& settings, std::string text,
+                    const postgres_cluster& cluster = postgres_cluster::shared(),
+                    const std::string& database = "postgres");
+
+}  // namespace holdfast::tests
+
+#endif
