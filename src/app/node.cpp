@@ -174,7 +174,8 @@ asio::awaitable<void> node::drain(milliseconds delay, milliseconds limit) {
     co_await server_->drain(limit);
     // Every answer is out, so what the database still runs concerns nobody, but for its own time limit it may run on.
     co_await database_.stop(settings_.database.statement_timeout);
-    signals_.clear();  // from here on a signal has its usual effect; the wait for one ends, and with it run()
+    signals_.clear();   // from here on a signal has its usual effect
+    signals_.cancel();  // clear() leaves the wait for one pending; it ends now, and with it run()
 }
 
 void prepare_process(const settings& settings, log_journal& journal) {
