@@ -1,0 +1,220 @@
+#include "holdfast/store/batch_planner.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <random>
+#include <set>
+
+namespace {
+
+using holdfast::store::command_kind;
+using planner = holdfast::store::batch_planner<int>;
+
+std::vector<int> entries(const planner::batch& batch) {
+    std::vector<int> result;
+    for (const auto& each : batch)
+        result.push_back(each.entry);
+    return result;
+}
+
+void finish(planner& planner, const planner::batch& batch) {
+    for (const auto& each : batch)
+        if (each.kind != command_kind::look) planner.finish(each.resource);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(batch_planner)
+
+BOOST_AUTO_TEST_CASE(an_empty_planner_has_no_batch) {
+    planner planner(10, 4);
+    BOOST_TEST(!planner.ready());
+    BOOST_TEST(planner.take().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_has_one_kind_and_is_sorted_by_bytes) {
+    planner planner(10, 4);
+    planner.push(command_kind::acquire, "b", 1);
+    planner.push(command_kind::release, "x", 2);
+    planner.push(command_kind::acquire, "\xc3\xa4", 3);
+    planner.push(command_kind::acquire, "B", 4);
+
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{4, 1, 3}));
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2}));
+    BOOST_TEST(planner.size() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(the_kind_of_the_oldest_command_comes_first) {
+    planner planner(10, 4);
+    planner.push(command_kind::look, "a", 1);
+    planner.push(command_kind::acquire, "b", 2);
+    planner.push(command_kind::look, "c", 3);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{1, 3}));
+    planner.push(command_kind::look, "d", 4);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2}));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_is_bounded_and_takes_the_oldest) {
+    planner planner(10, 2);
+    planner.push(command_kind::acquire, "c", 1);
+    planner.push(command_kind::acquire, "b", 2);
+    planner.push(command_kind::acquire, "a", 3);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2, 1}));
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{3}));
+}
+
+BOOST_AUTO_TEST_CASE(is_full_at_its_bound) {
+    planner planner(2, 2);
+    BOOST_TEST(planner.push(command_kind::acquire, "a", 1).has_value());
+    BOOST_TEST(planner.push(command_kind::acquire, "a", 2).has_value());
+    BOOST_TEST(!planner.push(command_kind::look, "b", 3).has_value());
+    planner.take();
+    BOOST_TEST(planner.push(command_kind::look, "b", 3).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(writes_to_one_resource_run_one_by_one_in_order_across_kinds) {
+    planner planner(10, 4);
+    planner.push(command_kind::acquire, "a", 1);
+    planner.push(command_kind::release, "a", 2);
+    planner.push(command_kind::acquire, "a", 3);
+
+    const auto first = planner.take();
+    BOOST_TEST(entries(first) == (std::vector<int>{1}));
+    BOOST_TEST(planner.take().empty());
+    finish(planner, first);
+    const auto second = planner.take();
+    BOOST_TEST(entries(second) == (std::vector<int>{2}));
+    finish(planner, second);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{3}));
+}
+
+BOOST_AUTO_TEST_CASE(looks_pass_writes_and_share_a_batch) {
+    planner planner(10, 4);
+    planner.push(command_kind::acquire, "a", 1);
+    const auto write = planner.take();
+    planner.push(command_kind::look, "a", 2);
+    planner.push(command_kind::look, "a", 3);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(what_was_put_back_keeps_its_place) {
+    planner planner(10, 1);
+    planner.push(command_kind::acquire, "a", 1);
+    planner.push(command_kind::acquire, "a", 2);
+    planner.push(command_kind::acquire, "b", 3);
+    planner.put_back(planner.take());
+    BOOST_TEST(planner.size() == 3u);
+    const auto first = planner.take();
+    BOOST_TEST(entries(first) == (std::vector<int>{1}));
+    finish(planner, first);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2}));
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{3}));
+}
+
+BOOST_AUTO_TEST_CASE(withdraws_what_waits_and_nothing_else) {
+    planner planner(10, 4);
+    const auto ready = planner.push(command_kind::acquire, "a", 1);
+    const auto behind = planner.push(command_kind::acquire, "a", 2);
+    planner.push(command_kind::acquire, "a", 3);
+    const auto look = planner.push(command_kind::look, "a", 4);
+
+    BOOST_TEST(planner.withdraw(*behind).value() == 2);
+    BOOST_TEST(planner.withdraw(*look).value() == 4);
+    BOOST_TEST(planner.withdraw(*ready).value() == 1);
+    BOOST_TEST(!planner.withdraw(*ready).has_value());
+    const auto next = planner.take();  // who stood behind the withdrawn one
+    BOOST_TEST(entries(next) == (std::vector<int>{3}));
+    BOOST_TEST(!planner.withdraw(next.front().ticket).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(the_line_behind_a_write_can_be_taken_out) {
+    planner planner(10, 4);
+    planner.push(command_kind::acquire, "a", 1);
+    const auto first = planner.take();
+    planner.push(command_kind::acquire, "a", 2);
+    planner.push(command_kind::release, "a", 3);
+    planner.push(command_kind::acquire, "b", 4);
+    BOOST_TEST(planner.take_line("a") == (std::vector<int>{2, 3}));
+    BOOST_TEST(planner.size() == 1u);
+    finish(planner, first);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{4}));
+}
+
+BOOST_AUTO_TEST_CASE(everything_can_be_taken_out_while_a_batch_is_under_way) {
+    planner planner(10, 1);
+    planner.push(command_kind::acquire, "a", 1);
+    const auto first = planner.take();
+    planner.push(command_kind::acquire, "a", 2);
+    planner.push(command_kind::acquire, "b", 3);
+    planner.push(command_kind::acquire, "b", 4);
+    planner.push(command_kind::look, "c", 5);
+    BOOST_TEST(planner.take_all().size() == 4u);
+    BOOST_TEST(planner.size() == 0u);
+    planner.push(command_kind::acquire, "a", 6);
+    BOOST_TEST(planner.take().empty());  // "a" is still under way
+    finish(planner, first);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{6}));
+}
+
+BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
+    std::mt19937 random(20'240'601);
+    planner planner(200, 7);
+    std::vector<planner::batch> under_way;
+    std::set<std::string> held;
+    std::map<std::string, int> last_write;
+    int pushed = 0, ended = 0, withdrawn = 0;
+    std::map<int, holdfast::store::ticket> waiting;
+    for (int step = 0; step < 50'000; ++step) {
+        const auto choice = random() % 10;
+        if (choice < 5) {
+            const auto kind = static_cast<command_kind>(random() % 4);
+            const auto ticket = planner.push(kind, std::string(1, static_cast<char>('a' + random() % 12)), pushed);
+            if (ticket) waiting[pushed++] = *ticket;
+        } else if (choice == 5 && !waiting.empty()) {
+            const auto any = std::next(waiting.begin(), static_cast<long>(random() % waiting.size()));
+            BOOST_REQUIRE(planner.withdraw(any->second).value() == any->first);
+            waiting.erase(any);
+            ++withdrawn;
+        } else if (choice == 6 && !under_way.empty() && random() % 4 == 0) {
+            for (const auto& each : under_way.back()) {
+                waiting[each.entry] = each.ticket;
+                if (each.kind != command_kind::look) held.erase(each.resource);
+                if (each.kind != command_kind::look) last_write[each.resource] = each.entry - 1;
+            }
+            planner.put_back(std::move(under_way.back()));
+            under_way.pop_back();
+        } else if (choice < 8) {
+            auto batch = planner.take();
+            BOOST_REQUIRE(batch.size() <= 7u);
+            for (const auto& each : batch) {
+                BOOST_REQUIRE(each.kind == batch.front().kind);
+                waiting.erase(each.entry);
+                if (each.kind == command_kind::look) continue;
+                BOOST_REQUIRE(held.insert(each.resource).second);
+                const auto before = last_write.try_emplace(each.resource, -1).first;
+                BOOST_REQUIRE(each.entry > before->second);
+                before->second = each.entry;
+            }
+            if (!batch.empty()) under_way.push_back(std::move(batch));
+        } else if (!under_way.empty()) {
+            finish(planner, under_way.front());
+            for (const auto& each : under_way.front())
+                held.erase(each.resource);
+            ended += static_cast<int>(under_way.front().size());
+            under_way.erase(under_way.begin());
+        }
+        BOOST_REQUIRE(planner.size() == waiting.size());
+    }
+    while (planner.ready() || !under_way.empty()) {
+        for (const auto& batch : under_way) {
+            finish(planner, batch);
+            ended += static_cast<int>(batch.size());
+        }
+        under_way.clear();
+        if (auto batch = planner.take(); !batch.empty()) under_way.push_back(std::move(batch));
+    }
+    BOOST_TEST(ended + withdrawn == pushed);
+    BOOST_TEST(planner.size() == 0u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
