@@ -2,13 +2,13 @@
 # What scripts/up and scripts/down share: where the stack lives, its private PostgreSQL, finding and stopping
 # what runs. To be sourced.
 #
-# Every process of a stack carries HOLDFAST_STACK=<its folder> in its environment and is found by that, in /proc.
+# Every process of a stack carries HF_STACK=<its folder> in its environment and is found by that, in /proc.
 # So there are no files with process ids that could be out of date, nothing is lost when .local is removed, and no
 # foreign process can be hit. PostgreSQL overwrites its environment; it is known by its data directory instead.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # Tests put their stacks elsewhere; everybody else has one in the checkout.
-stack=$(readlink -m "${HOLDFAST_STACK_DIR:-$root/.local}")
+stack=$(readlink -m "${HF_STACK_DIR:-$root/.local}")
 logs=$stack/log
 # shellcheck disable=SC2034  # for those who source this
 binary=$root/build/release/holdfast
@@ -58,7 +58,7 @@ stack_processes() {
         # Another container's process may carry the same path; it has another process namespace.
         [[ $(readlink "/proc/$pid/ns/pid") == "$(readlink /proc/self/ns/pid)" ]] || continue
         [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] && echo "$pid"
-    done < <(grep -lzxsF -- "HOLDFAST_STACK=$stack" /proc/[0-9]*/environ)
+    done < <(grep -lzxsF -- "HF_STACK=$stack" /proc/[0-9]*/environ)
     return 0
 }
 
