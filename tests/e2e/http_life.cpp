@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(bad_settings_end_the_start_with_64) {
         {{}, {"--sweep-after-seconds=39"}, "sweep-after-seconds"},
         {{}, {"--log-level=loud"}, "log-level"},
         {{}, {"--prepared-statements=perhaps"}, "prepared-statements"},
-        {{}, {"surplus"}, "surplus"},
+        {{}, {"surplus"}, "argument"},
         {{{"HOLDFAST_PORT", "x"}}, {}, "HOLDFAST_PORT"},
         {{{"HOLDFAST_COLOUR", "red"}}, {}, "HOLDFAST_COLOUR"},
         {{{"HOLDFAST_DATABASE_URL", ""}}, {}, "database-url"},

@@ -19,7 +19,8 @@ std::string row_of(const std::string& resource) {
 
 psql_session::psql_session(const postgres_cluster& cluster, const std::string& database, const std::string& sql)
     : process_({"psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", cluster.url(database), "-c", sql},
-               {.environment = {{"PGOPTIONS", ""}}, .output = {}, .user = ""}) {}
+               // The role's own limit, which the migration sets, would end what is meant to last.
+               {.environment = {{"PGOPTIONS", "-c statement_timeout=0"}}, .output = {}, .user = ""}) {}
 
 row_lock::row_lock(const postgres_cluster& cluster, const std::string& database, const std::string& resource)
     : cluster_(cluster), database_(database), resource_(resource) {
