@@ -85,7 +85,7 @@ void option_set::add_whole_number(option_name name, std::string_view unit, std::
 }
 
 void option_set::add_boolean(option_name name, bool& target) {
-    entry& added = add(name, target ? "=true" : "=false");
+    entry& added = add(name, target ? "BOOLEAN=true" : "BOOLEAN=false");
     added.option->expected(0, 1);
     added.read = [this, name, &target](const std::string& text) {
         const std::optional<bool> value = parse_boolean(text);
