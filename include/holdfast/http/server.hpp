@@ -31,8 +31,9 @@ public:
     void start();
 
     /// From now on every answer closes its connection, and connections that stay idle are closed after a short grace in
-    /// which a request that was already on its way is still served. Accepting goes on until the last connection is gone or
-    /// `limit` has passed; then the listener closes. Completes when no session is left; after `limit` the rest is cut off.
+    /// which a request that was already on its way is still served. Accepting goes on until the last connection is gone
+    /// or `limit` has passed; then the listener closes. Completes when no session is left; after `limit` the rest is
+    /// cut off.
     boost::asio::awaitable<void> drain(std::chrono::milliseconds limit);
 
 private:

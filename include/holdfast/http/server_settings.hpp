@@ -20,7 +20,8 @@ struct server_settings {
     std::chrono::milliseconds write_deadline{10'000};
     std::chrono::milliseconds idle_timeout{75'000};
     std::chrono::milliseconds slow_request{1'000};  ///< A request that takes longer is logged.
-    std::chrono::milliseconds outcome_final_after{6'000};  ///< What outcome-unknown promises: final this long after the answer.
+    std::chrono::milliseconds outcome_final_after{
+        6'000};  ///< What outcome-unknown promises: final this long after the answer.
     std::int64_t ttl_seconds_max = domain::limits::ttl_seconds_max_default;
 };
 

@@ -14,8 +14,8 @@
 
 namespace holdfast::pg {
 
-/// The PostgreSQL side of a node: connection threads, the store on them, the monitor that probes writability and sweeps.
-/// Created, used and destroyed on the I/O thread.
+/// The PostgreSQL side of a node: connection threads, the store on them, the monitor that probes writability and
+/// sweeps. Created, used and destroyed on the I/O thread.
 class database {
 public:
     /// Called on the I/O thread, once, when this node must not run against this database (schema newer than this binary
@@ -36,8 +36,8 @@ public:
     /// True when a probe within the last moments found the session writable and a connection for commands is up.
     bool writable() const noexcept;
 
-    /// Lets sent commands finish within `limit`, fails the queued ones with `unavailable`, closes the connections, joins
-    /// the threads.
+    /// Lets sent commands finish within `limit`, fails the queued ones with `unavailable`, closes the connections,
+    /// joins the threads.
     boost::asio::awaitable<void> stop(std::chrono::milliseconds limit);
 
 private:
