@@ -9,6 +9,7 @@ namespace {
 
 using namespace holdfast::test;
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 struct fixture {
     http_node node;
@@ -75,9 +76,9 @@ BOOST_AUTO_TEST_CASE(header_fields) {
          {"Name : value", "Name\t: value", ": value", "no colon", "Na me: value", "N\xc3\xa4me: value", "Name: a\x01z",
           "Name: a\x7fz", "A: b\r\n folded", "A: b\r\n\tfolded", " Host: y", "(comment): x", "Name\": x"})
         check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\n" + field + "\r\n\r\n");
-    check_refused(std::string("GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n", 45));
-    check_refused(std::string("GET /healthz HTTP/1.1\r\nHost: x\r\nA\0: b\r\n\r\n", 44));
-    check_refused(std::string("GET /heal\0thz HTTP/1.1\r\nHost: x\r\n\r\n", 37));
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"s);
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\nA\0: b\r\n\r\n"s);
+    check_refused("GET /heal\0thz HTTP/1.1\r\nHost: x\r\n\r\n"s);
     BOOST_TEST(answer_to("GET /healthz HTTP/1.1\r\nhOsT:\t x \t\r\nEmpty:\r\nUtf: \xc3\xa9\tx\r\n\r\n").status == 200);
 }
 

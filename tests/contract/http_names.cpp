@@ -11,6 +11,7 @@
 namespace {
 
 using namespace holdfast::test;
+using namespace std::string_literals;
 namespace json = boost::json;
 
 struct fixture {
@@ -289,7 +290,7 @@ BOOST_AUTO_TEST_CASE(absent_or_empty_body_counts_as_empty_object) {
 }
 
 BOOST_AUTO_TEST_CASE(body_that_is_no_json_is_400) {
-    const std::string nul("{\"owner\":\"a\0b\",\"ttl_seconds\":30}", 33);
+    const std::string nul = "{\"owner\":\"a\0b\",\"ttl_seconds\":30}"s;
     for (const std::string& body : {std::string(" "),
                                     std::string("{"),
                                     std::string("}"),
