@@ -292,6 +292,26 @@ BOOST_AUTO_TEST_CASE(an_error_does_not_spoil_the_connection) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(clients_that_never_read_do_not_fill_the_memory) {
+    std::string many;
+    for (int i = 0; i < 500; ++i)
+        many += http_client::format("GET", "/openapi.json");
+    std::vector<http_client> deaf;
+    const std::size_t before = server.resident_bytes();
+    for (int i = 0; i < 20; ++i) {
+        deaf.push_back(http_client::connect("127.0.0.1", server.port(), 200ms));
+        try {
+            deaf.back().send(many);
+        } catch (const http_client_error&) {
+            // The node stopped reading, as it should.
+        }
+    }
+    BOOST_TEST(server.resident_bytes() < before + (std::size_t{32} << 20));
+    const reply alive = user.get("/healthz");
+    BOOST_TEST(alive.status == 200);
+    BOOST_TEST(alive.duration() < 2s);
+}
+
 BOOST_AUTO_TEST_CASE(much_garbage_at_once) {
     in_parallel(8, [&](std::size_t which) {
         for (int i = 0; i < 40; ++i) {

@@ -188,6 +188,37 @@ BOOST_AUTO_TEST_CASE(G3_the_clock_is_read_after_the_row_is_locked) {
     BOOST_TEST(grant.lease().expires_in > 0ms);
 }
 
+BOOST_AUTO_TEST_CASE(G3_a_rival_that_rolls_back_costs_the_lease_nothing) {
+    postgres_cluster& cluster = postgres_cluster::shared();
+    const std::string database = cluster.create_database();
+    node server(cluster.url(database), {{"LOCK_TIMEOUT_MS", "3500"}});
+    const std::string resource = fresh_name("contested");
+
+    reply grant;
+    {
+        // An insert that is not committed holds up all others of that name; then it never was.
+        const psql_session rival(
+            cluster, database,
+            "BEGIN; INSERT INTO holdfast.distributed_locks (fencing_token, acquired_at, expires_at, "
+            "resource, owner) VALUES (1, now(), now() + interval '1 hour', '" +
+                resource + "', 'rival'); SELECT pg_sleep(1.5); ROLLBACK");
+        BOOST_TEST(wait_until(5s, [&] {
+            return cluster.psql(
+                       "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(1.5)%' AND "
+                       "wait_event = 'PgSleep'") == "1";
+        }));
+        grant = lock_client(server.port()).acquire(resource, "w", 1);
+    }
+
+    BOOST_REQUIRE_MESSAGE(grant.status == 200 && grant.acquired(), grant.text());
+    BOOST_TEST_MESSAGE("granted after " << grant.duration().count() << " ms");
+    BOOST_TEST(grant.duration() > 500ms);  // it did wait
+    BOOST_TEST(grant.lease().expires_in > 500ms);
+    BOOST_TEST(grant.lease().expires_in <= 1000ms);
+    BOOST_TEST(parse_time_us(grant.lease().expires_at).value() - parse_time_us(grant.lease().acquired_at).value() ==
+               1'000'000);
+}
+
 BOOST_AUTO_TEST_CASE(G4_only_the_holder_renews_and_releases) {
     two_users users;
     const std::string resource = fresh_name("owned");

@@ -10,9 +10,12 @@
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -276,6 +279,31 @@ BOOST_AUTO_TEST_CASE(every_log_line_is_a_json_object) {
             BOOST_TEST_REQUIRE(value.as_object().contains(member), line);
         BOOST_TEST_REQUIRE(parse_time_us(std::string(value.at("time").as_string())).has_value(), line);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_log_that_nobody_reads_holds_up_nobody) {
+    temporary_directory directory;
+    const auto pipe = directory.path() / "log";
+    BOOST_TEST_REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    const std::uint16_t port = free_port();
+    const child_process server({HOLDFAST_BINARY, "serve"}, {.environment = {{"HOLDFAST_DATABASE_URL", url},
+                                                                            {"HOLDFAST_PORT", std::to_string(port)},
+                                                                            {"HOLDFAST_LOG_LEVEL", "debug"}},
+                                                            .output = pipe,
+                                                            .user = ""});
+    BOOST_TEST(wait_until(20s, [&] { return lock_client(port).get("/readyz").status == 200; }));
+    lock_client client(port);
+    std::chrono::milliseconds slowest{0};
+    // Far more than a pipe holds.
+    for (int i = 0; i < 2000; ++i) {
+        const reply answer = client.get("/nowhere/" + std::string(200, 'n'));
+        BOOST_TEST_REQUIRE(answer.status == 404, answer.text());
+        slowest = std::max(slowest, answer.duration());
+    }
+    BOOST_TEST(slowest < 2s);
+    BOOST_TEST(client.acquire(fresh_name("unlogged"), "w", 60).status == 200);
+    ::close(reader);
 }
 
 BOOST_AUTO_TEST_CASE(bad_settings_end_the_start_with_64) {

@@ -6,6 +6,8 @@
 #include <boost/json/object.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <array>
+#include <barrier>
 #include <set>
 
 namespace {
@@ -209,6 +211,31 @@ BOOST_AUTO_TEST_CASE(a_key_repeated_at_another_node_gets_the_same_grant) {
 
     const auto renewed = alice.renew(resource, "worker-1", 3600, lease.token).lease();
     check_same(bob.acquire(resource, "worker-1", ttl, "key-1").lease(), renewed);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_sent_to_both_nodes_at_once_makes_one_grant) {
+    constexpr int rounds = 60;
+    std::vector<std::string> resources;
+    for (int i = 0; i < rounds; ++i)
+        resources.push_back(fresh_name("twice"));
+    std::array<std::vector<reply>, 4> replies;
+    std::barrier start(4);
+
+    in_parallel(4, [&](std::size_t which) {
+        shared_nodes& nodes = shared_nodes::instance();
+        lock_client client((which % 2 ? nodes.first : nodes.second).port());
+        for (const std::string& each : resources) {
+            start.arrive_and_wait();
+            replies[which].push_back(client.acquire(each, "worker-1", ttl, "key-1"));
+        }
+    });
+
+    for (std::size_t round = 0; round < rounds; ++round)
+        for (const auto& of_one : replies) {
+            const reply& each = of_one[round];
+            BOOST_TEST_REQUIRE((each.status == 200 && each.acquired()), each.text());
+            check_same(each.lease(), replies[0][round].lease());
+        }
 }
 
 BOOST_AUTO_TEST_CASE(another_key_or_none_makes_a_new_grant) {
