@@ -2,9 +2,11 @@
 
 #include "holdfast/pg/embedded_sql.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <stdexcept>
+#include <utility>
 
 namespace holdfast::pg {
 namespace {
@@ -71,11 +73,21 @@ std::string_view query_name(query which) noexcept {
 
 std::string fill_in(std::string_view text, std::string_view schema, bool skip_locked) {
     const std::string identifier = quoted_identifier(schema);
-    std::string result(text);
-    replace_all(result, "{skip_locked}", skip_locked ? "SKIP LOCKED" : "");
-    replace_all(result, "{fencing_tokens}", quoted_literal(identifier + ".fencing_tokens"));
-    replace_all(result, "{table}", quoted_literal(identifier + ".distributed_locks"));
-    replace_all(result, "{schema}", identifier);
+    const std::array<std::pair<std::string_view, std::string>, 4> replacements{{
+        {"{skip_locked}", skip_locked ? "SKIP LOCKED" : ""},
+        {"{fencing_tokens}", quoted_literal(identifier + ".fencing_tokens")},
+        {"{table}", quoted_literal(identifier + ".distributed_locks")},
+        {"{schema}", identifier},
+    }};
+    std::string result;
+    // In one pass: a schema may be called "{table}".
+    while (!text.empty()) {
+        const auto found = std::find_if(replacements.begin(), replacements.end(),
+                                        [&](const auto& each) { return text.starts_with(each.first); });
+        const bool placeholder = found != replacements.end();
+        result += placeholder ? std::string_view(found->second) : text.substr(0, 1);
+        text.remove_prefix(placeholder ? found->first.size() : 1);
+    }
     return result;
 }
 

@@ -2,9 +2,11 @@
 
 #include "holdfast/pg/queries.hpp"
 
+#include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 
+#include <pqxx/pqxx>
 #include <unistd.h>
 
 #include <atomic>
@@ -13,6 +15,22 @@
 namespace holdfast::tests {
 
 using std::chrono::milliseconds;
+
+namespace {
+
+template <class Outcome>
+boost::asio::awaitable<void> keep_answer(boost::asio::awaitable<domain::result<Outcome>> call,
+                                         std::shared_ptr<pending<Outcome>> started) {
+    auto answer = co_await std::move(call);
+    started->took = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started->started);
+    started->answer.emplace(std::move(answer));
+}
+
+store::deadline node_deadline(milliseconds budget) {
+    return std::chrono::steady_clock::now() + budget;
+}
+
+}  // namespace
 
 void recording_journal::write(domain::log_level, std::string_view event,
                               std::initializer_list<domain::log_field> fields) noexcept {
@@ -87,6 +105,56 @@ void node_database::stop(milliseconds limit) {
     boost::asio::co_spawn(context_, database_->stop(limit), [&](std::exception_ptr) { ended = true; });
     while (!ended)
         run_for(milliseconds(2));
+}
+
+template <class Outcome>
+std::shared_ptr<pending<Outcome>> node_database::start(boost::asio::awaitable<domain::result<Outcome>> call) {
+    auto started = std::make_shared<pending<Outcome>>();
+    boost::asio::co_spawn(context_, keep_answer(std::move(call), started), boost::asio::detached);
+    run_for(milliseconds(1));
+    return started;
+}
+
+node_database::pending_acquire node_database::start_acquire(const std::string& name, const std::string& who,
+                                                            std::int64_t ttl_seconds) {
+    domain::acquire_command command(resource(name), owner(who), seconds(ttl_seconds));
+    return start(store().acquire(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::renew_outcome>> node_database::start_renew(const std::string& name,
+                                                                           const std::string& who) {
+    domain::renew_command command(resource(name), owner(who), seconds(30));
+    return start(store().renew(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::release_result>> node_database::start_release(const std::string& name,
+                                                                              const std::string& who) {
+    domain::release_command command(resource(name), owner(who));
+    return start(store().release(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::look_outcome>> node_database::start_look(const std::string& name) {
+    domain::look_command command(resource(name));
+    return start(store().look(std::move(command), node_deadline(budget)));
+}
+
+struct stranger::session {
+    explicit session(const std::string& url) : connection(url) {}
+
+    pqxx::connection connection;
+};
+
+stranger::stranger(const pg::database_settings& settings)
+    : schema_(settings.schema), session_(std::make_unique<session>(settings.url + "?application_name=stranger")) {
+    run("SET statement_timeout = 0");
+}
+
+stranger::~stranger() = default;
+
+std::string stranger::run(const std::string& text) {
+    pqxx::nontransaction work(session_->connection);
+    const pqxx::result result = work.exec(pg::fill_in(text, schema_));
+    return result.empty() ? std::string() : std::string(result[0][0].c_str());
 }
 
 std::string run_sql(const pg::database_settings& settings, std::string text, const postgres_cluster& cluster,

@@ -6,8 +6,10 @@
 #include "support/lease_store_conformance.hpp"
 #include "support/postgres_cluster.hpp"
 
-#include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,17 @@ std::string fresh_schema_name();
 pg::database_settings fresh_settings(const postgres_cluster& cluster = postgres_cluster::shared(),
                                      const std::string& database = "postgres");
 
+/// One command on its way.
+template <class Outcome>
+struct pending {
+    std::optional<domain::result<Outcome>> answer;
+    std::chrono::steady_clock::time_point started = std::chrono::steady_clock::now();
+    std::chrono::milliseconds took{0};
+
+    bool ended() const { return answer.has_value(); }
+    bool failed_with(domain::errc why) const { return answer && !*answer && answer->error() == why; }
+};
+
 /// A node's database layer with an I/O thread's context of its own, run by the calls.
 class node_database final : public store_under_test {
 public:
@@ -56,6 +69,22 @@ public:
     const pg::database_settings& settings() const { return settings_; }
     recording_journal& journal() { return journal_; }
     const std::string& refused() const { return refused_; }
+
+    using pending_acquire = std::shared_ptr<pending<domain::acquire_outcome>>;
+
+    // Start a command and return at once; it goes on while the context runs.
+    pending_acquire start_acquire(const std::string& name, const std::string& who, std::int64_t ttl_seconds = 30);
+    std::shared_ptr<pending<domain::renew_outcome>> start_renew(const std::string& name, const std::string& who);
+    std::shared_ptr<pending<domain::release_result>> start_release(const std::string& name, const std::string& who);
+    std::shared_ptr<pending<domain::look_outcome>> start_look(const std::string& name);
+
+    /// Waits for the end of a started command, and returns its answer.
+    template <class Outcome>
+    domain::result<Outcome> finish(const std::shared_ptr<pending<Outcome>>& started) {
+        if (!run_until(budget + std::chrono::seconds(5), [&] { return started->ended(); }))
+            throw std::runtime_error("a command did not end");
+        return *started->answer;
+    }
 
     /// Runs the context for this long.
     void run_for(std::chrono::milliseconds length);
@@ -73,12 +102,32 @@ public:
     void stop(std::chrono::milliseconds limit = std::chrono::milliseconds(2'000));
 
 private:
+    template <class Outcome>
+    std::shared_ptr<pending<Outcome>> start(boost::asio::awaitable<domain::result<Outcome>> call);
+
     boost::asio::io_context context_{1};
     recording_journal journal_;
     pg::database_settings settings_;
     std::string refused_;
     std::unique_ptr<pg::database> database_;
     bool stopped_ = false;
+};
+
+/// Somebody else's session, which keeps its transaction open between the calls. In the statements {schema} stands for
+/// the quoted schema of `settings`.
+class stranger {
+public:
+    explicit stranger(const pg::database_settings& settings);
+    ~stranger();
+
+    /// Returns the first column of the first row, or nothing.
+    std::string run(const std::string& text);
+
+private:
+    struct session;
+
+    std::string schema_;
+    std::unique_ptr<session> session_;
 };
 
 /// Runs SQL as the operator, with {schema} replaced by the quoted schema of `settings`.
