@@ -1,0 +1,371 @@
+// The load generator and its HTTP client against a server that says what each case makes it say.
+#include "holdfast/cli/load_report_text.hpp"
+#include "holdfast/cli/load_test.hpp"
+#include "holdfast/client/http_connection.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read_until.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using namespace holdfast;
+using namespace std::chrono_literals;
+using boost::system::error_code;
+
+namespace {
+
+/// What to send for a request (header and body as they came); nothing: hang up.
+using script = std::function<std::optional<std::string>(const std::string& request)>;
+
+std::string http_answer(const std::string& status, const std::string& body, const std::string& more_fields = "") {
+    return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + more_fields + "\r\n" +
+           body;
+}
+
+/// Listens on a free loopback port and answers on a thread of its own.
+class scripted_server {
+public:
+    explicit scripted_server(script script) : script_(std::move(script)), listener_(io_, loopback()) {
+        asio::co_spawn(io_, accept(), [](std::exception_ptr) {});
+        thread_ = std::thread([this] { io_.run(); });
+    }
+    ~scripted_server() {
+        io_.stop();
+        thread_.join();
+    }
+    scripted_server(const scripted_server&) = delete;
+    scripted_server& operator=(const scripted_server&) = delete;
+
+    tcp::endpoint endpoint() const { return listener_.local_endpoint(); }
+
+    client::server_url url() const {
+        const std::uint16_t port = endpoint().port();
+        return {"127.0.0.1", port, "127.0.0.1:" + std::to_string(port)};
+    }
+
+    int connections() const { return connections_; }
+
+private:
+    static tcp::endpoint loopback() { return {asio::ip::address_v4::loopback(), 0}; }
+
+    asio::awaitable<void> accept() {
+        for (;;) {
+            tcp::socket socket = co_await listener_.async_accept(asio::use_awaitable);
+            ++connections_;
+            asio::co_spawn(io_, serve(std::move(socket)), [](std::exception_ptr) {});
+        }
+    }
+
+    asio::awaitable<void> serve(tcp::socket socket) {
+        std::string received;
+        for (;;) {
+            std::size_t size = co_await asio::async_read_until(socket, asio::dynamic_buffer(received), "\r\n\r\n",
+                                                               asio::use_awaitable);
+            size += body_size(received.substr(0, size));
+            while (received.size() < size) {
+                char chunk[4096];
+                const std::size_t got = co_await socket.async_read_some(asio::buffer(chunk), asio::use_awaitable);
+                received.append(chunk, got);
+            }
+            const std::optional<std::string> said = script_(received.substr(0, size));
+            received.erase(0, size);
+            if (!said) co_return;
+            co_await asio::async_write(socket, asio::buffer(*said), asio::use_awaitable);
+            if (said->find("Connection: close") != std::string::npos) co_return;
+        }
+    }
+
+    static std::size_t body_size(const std::string& header) {
+        const std::size_t at = header.find("Content-Length: ");
+        return at == std::string::npos ? 0 : std::stoul(header.substr(at + 16));
+    }
+
+    script script_;
+    asio::io_context io_{1};
+    tcp::acceptor listener_;
+    std::atomic<int> connections_{0};
+    std::thread thread_;
+};
+
+struct seen {
+    unsigned status = 0;
+    std::string body;
+    error_code fault;
+    bool is_open_after = false;
+};
+
+asio::awaitable<seen> exchange_once(client::http_connection& connection) {
+    const auto answered = co_await connection.exchange("GET", "/", {});
+    seen seen;
+    if (answered) {
+        seen.status = answered->status;
+        seen.body = answered->body;
+    } else {
+        seen.fault = answered.error();
+    }
+    seen.is_open_after = connection.is_open();
+    co_return seen;
+}
+
+asio::awaitable<seen> open_and_exchange(client::http_connection& connection) {
+    if (const error_code fault = co_await connection.open()) {
+        seen seen;
+        seen.fault = fault;
+        co_return seen;
+    }
+    co_return co_await exchange_once(connection);
+}
+
+/// Runs `task` to its end.
+seen run(asio::io_context& io, asio::awaitable<seen> task) {
+    auto done = asio::co_spawn(io, std::move(task), asio::use_future);
+    io.restart();
+    io.run_for(30s);
+    BOOST_REQUIRE((done.wait_for(0s) == std::future_status::ready));
+    return done.get();
+}
+
+seen ask(const scripted_server& server) {
+    asio::io_context io(1);
+    client::http_connection connection(io.get_executor(), server.endpoint(), "test");
+    return run(io, open_and_exchange(connection));
+}
+
+cli::load_plan short_plan(cli::load_kind kind, const scripted_server& server) {
+    cli::load_plan plan;
+    plan.kind = kind;
+    plan.servers = {server.url()};
+    plan.connections = 4;
+    plan.warmup = 0s;
+    plan.length = 1s;
+    return plan;
+}
+
+std::string member_of(const std::string& request, const std::string& name) {
+    const std::size_t body = request.find("\r\n\r\n") + 4;
+    return boost::json::serialize(boost::json::parse(request.substr(body)).as_object().at(name));
+}
+
+std::string resource_of(const std::string& request) {
+    const std::size_t start = request.find("/locks/") + 7;
+    return request.substr(start, request.find(' ', start) - start);
+}
+
+/// A well-behaved server of leases that nobody else wants; the token of every grant is 7.
+std::optional<std::string> grant_everything(const std::string& request) {
+    if (request.starts_with("POST /locks/"))
+        return http_answer("200 OK", "{\"acquired\":true,\"lock\":{\"resource\":\"" + resource_of(request) +
+                                         "\",\"owner\":" + member_of(request, "owner") + ",\"fencing_token\":7}}");
+    if (request.starts_with("DELETE /locks/") && member_of(request, "fencing_token") == "7")
+        return "HTTP/1.1 204 No Content\r\n\r\n";
+    if (request.starts_with("GET /healthz")) return http_answer("200 OK", "{}");
+    return http_answer("404 Not Found", R"({"type":"/problems/not-found"})");
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(load_generator)
+
+BOOST_AUTO_TEST_CASE(answers_of_every_framing_are_read_whole) {
+    const std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+    const std::string until_the_end = "HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\nabcde";
+    for (const auto& [said, status, stays_open] :
+         {std::tuple{http_answer("200 OK", "abcde"), 200u, true}, std::tuple{chunked, 200u, true},
+          std::tuple{until_the_end, 503u, false},
+          std::tuple{http_answer("404 Not Found", "abcde", "Connection: close\r\n"), 404u, false}}) {
+        const scripted_server server([said = said](const std::string&) { return said; });
+
+        const seen seen = ask(server);
+
+        BOOST_TEST(seen.status == status);
+        BOOST_TEST(seen.body == "abcde");
+        BOOST_TEST(seen.is_open_after == stays_open);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_is_used_again) {
+    const scripted_server server([](const std::string&) { return http_answer("200 OK", "x"); });
+    asio::io_context io(1);
+    client::http_connection connection(io.get_executor(), server.endpoint(), "test");
+    run(io, open_and_exchange(connection));
+
+    const seen second = run(io, exchange_once(connection));
+
+    BOOST_TEST(second.status == 200u);
+    BOOST_TEST(server.connections() == 1);
+    BOOST_TEST(!connection.was_closed_by_server());
+}
+
+BOOST_AUTO_TEST_CASE(broken_answers_are_errors_and_close) {
+    const std::vector<std::optional<std::string>> broken{
+        std::nullopt,                                                            // hung up
+        "HTTP/1.1 200 OK\r\nContent-Length: 9\r\nConnection: close\r\n\r\nabc",  // cut off
+        "no HTTP at all\r\n\r\n",
+        http_answer("200 OK", std::string(1'100'000, 'x')),  // above the limit
+        http_answer("200 OK", "x") + "unasked",
+    };
+    for (const auto& said : broken) {
+        const scripted_server server([said](const std::string&) { return said; });
+
+        const seen seen = ask(server);
+
+        BOOST_TEST(seen.fault.failed());
+        BOOST_TEST(!seen.is_open_after);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_silent_server_is_given_up_as_timed_out) {
+    const scripted_server server([](const std::string&) { return std::string(); });
+    asio::io_context io(1);
+    client::http_connection connection(io.get_executor(), server.endpoint(), "test");
+    asio::steady_timer timer(io, 100ms);
+    timer.async_wait([&](error_code) { connection.close_if_stuck(std::chrono::steady_clock::now() - 1h); });
+    asio::steady_timer later(io, 200ms);
+    later.async_wait([&](error_code) { connection.close_if_stuck(std::chrono::steady_clock::now()); });
+
+    const auto start = std::chrono::steady_clock::now();
+    const seen seen = run(io, open_and_exchange(connection));
+
+    BOOST_TEST(seen.fault == asio::error::timed_out);
+    BOOST_TEST((std::chrono::steady_clock::now() - start >= 200ms));  // the first call found it young enough
+}
+
+BOOST_AUTO_TEST_CASE(pairs_acquire_and_release_under_their_token) {
+    const scripted_server server(&grant_everything);
+
+    const auto report = cli::run_load_test(short_plan(cli::load_kind::pairs, server));
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST(report->refused == 0u);
+    BOOST_TEST(report->latencies.at("pair").count() > 100u);
+    BOOST_TEST(report->latencies.at("release").count() >= report->latencies.at("pair").count());
+    BOOST_TEST(server.connections() <= 5);  // four and the one that asked whether the server is there
+}
+
+BOOST_AUTO_TEST_CASE(looks_expect_absence_and_health_expects_ok) {
+    const scripted_server server(&grant_everything);
+
+    const auto look = cli::run_load_test(short_plan(cli::load_kind::look, server));
+    const auto health = cli::run_load_test(short_plan(cli::load_kind::health, server));
+
+    BOOST_REQUIRE((look && health));
+    BOOST_TEST((look->errors.empty() && health->errors.empty()));
+    BOOST_TEST((look->latencies.at("look").count() > 100u && health->latencies.at("health").count() > 100u));
+}
+
+BOOST_AUTO_TEST_CASE(problems_are_counted_by_name_and_end_nothing) {
+    const scripted_server server([](const std::string& request) {
+        if (request.starts_with("GET /healthz")) return http_answer("200 OK", "{}");
+        return http_answer("503 Service Unavailable", R"({"type":"/problems/overloaded","status":503})");
+    });
+    const cli::load_plan plan = short_plan(cli::load_kind::pairs, server);
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.size() == 1u);
+    BOOST_TEST(report->errors.at("503 overloaded") > 10u);
+    BOOST_TEST(report->latencies.empty());
+    BOOST_TEST(boost::json::parse(cli::to_json(plan, *report)).at("pairs_per_second").as_double() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(answers_for_another_resource_or_owner_are_errors) {
+    const scripted_server server([](const std::string& request) -> std::optional<std::string> {
+        if (!request.starts_with("POST")) return grant_everything(request);
+        if (request.size() % 2 == 0)
+            return http_answer("200 OK", R"({"acquired":true,"lock":{"resource":"other","fencing_token":7}})");
+        return http_answer("200 OK", "{\"acquired\":true,\"lock\":{\"resource\":\"" + resource_of(request) +
+                                         "\",\"owner\":\"stranger\",\"fencing_token\":7}}");
+    });
+
+    const auto report = cli::run_load_test(short_plan(cli::load_kind::pairs, server));
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->latencies.empty());
+    for (const auto& [label, count] : report->errors)
+        BOOST_TEST((label == "acquire: the answer is for another resource" ||
+                    label == "acquire: the answer is not a lock of ours"),
+                   label);
+    BOOST_TEST(!report->errors.empty());
+}
+
+BOOST_AUTO_TEST_CASE(refusals_are_no_errors_and_lost_connections_are_opened_again) {
+    const scripted_server refusing([](const std::string& request) -> std::optional<std::string> {
+        if (!request.starts_with("POST")) return grant_everything(request);
+        return http_answer("200 OK", "{\"acquired\":false,\"resource\":\"" + resource_of(request) + "\"}",
+                           "Connection: close\r\n");
+    });
+    const scripted_server hanging_up([](const std::string& request) -> std::optional<std::string> {
+        if (!request.starts_with("POST")) return grant_everything(request);
+        return std::nullopt;
+    });
+
+    const auto refused = cli::run_load_test(short_plan(cli::load_kind::pairs, refusing));
+    const auto lost = cli::run_load_test(short_plan(cli::load_kind::pairs, hanging_up));
+
+    BOOST_REQUIRE((refused && lost));
+    BOOST_TEST((refused->errors.empty() && refused->refused > 10u));
+    BOOST_TEST(refusing.connections() > 10);
+    BOOST_TEST(hanging_up.connections() > 10);
+    BOOST_REQUIRE_EQUAL(lost->errors.size(), 1u);
+    BOOST_TEST(lost->errors.begin()->first.starts_with("transport: "));
+}
+
+BOOST_AUTO_TEST_CASE(idle_connections_stay_open_and_those_that_do_not_are_told) {
+    const scripted_server keeping(&grant_everything);
+    const scripted_server closing(
+        [](const std::string&) { return http_answer("200 OK", "", "Connection: close\r\n"); });
+    cli::load_plan plan = short_plan(cli::load_kind::health, keeping);
+    plan.connections = 0;
+    plan.idle_connections = 50;
+
+    const auto kept = cli::run_load_test(plan);
+    plan.servers = {closing.url()};
+    const auto closed = cli::run_load_test(plan);
+
+    BOOST_REQUIRE((kept && closed));
+    BOOST_TEST((kept->idle_connections_opened == 50u && kept->idle_connections_kept == 50u));
+    BOOST_TEST((closed->idle_connections_opened == 50u && closed->idle_connections_kept == 0u));
+}
+
+BOOST_AUTO_TEST_CASE(nothing_to_reach_is_no_report) {
+    std::optional<scripted_server> gone(std::in_place, &grant_everything);
+    const cli::load_plan plan = short_plan(cli::load_kind::pairs, *gone);
+    gone.reset();
+
+    BOOST_TEST(!cli::run_load_test(plan).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(server_urls_are_plain_http_without_a_path) {
+    const auto named = client::server_url::parse("http://locks.example:8080/");
+    BOOST_REQUIRE(named);
+    BOOST_TEST((named->host == "locks.example" && named->port == 8080 && named->authority == "locks.example:8080"));
+    const auto six = client::server_url::parse("http://[::1]");
+    BOOST_REQUIRE(six);
+    BOOST_TEST((six->host == "::1" && six->port == 80 && six->authority == "[::1]"));
+    for (const char* url : {"", "127.0.0.1:8080", "https://h", "http://", "http://u:p@h", "http://h/path", "http://h?q",
+                            "http://h#f", "http://h:0", "http://h:70000", "http://h h"})
+        BOOST_TEST(!client::server_url::parse(url), url);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
