@@ -126,6 +126,7 @@ constexpr std::array levels{domain::log_level::debug, domain::log_level::info, d
 
 void add_logging(option_set& options, settings& target) {
     std::vector<std::string_view> names;
+    names.reserve(levels.size());
     for (const domain::log_level level : levels)
         names.push_back(to_text(level));
     options.add_choice({"log-level", logging, "Least level of the lines that are written"}, std::move(names),

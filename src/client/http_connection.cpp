@@ -58,8 +58,8 @@ private:
 
 class http_connection::implementation {
 public:
-    implementation(asio::any_io_executor executor, asio::ip::tcp::endpoint server, std::string authority)
-        : socket_(std::move(executor)), server_(std::move(server)), authority_(std::move(authority)) {}
+    implementation(const asio::any_io_executor& executor, const asio::ip::tcp::endpoint& server, std::string authority)
+        : socket_(executor), server_(server), authority_(std::move(authority)) {}
 
     bool is_open() const noexcept { return is_open_; }
 
@@ -166,7 +166,7 @@ private:
 };
 
 http_connection::http_connection(asio::any_io_executor executor, asio::ip::tcp::endpoint server, std::string authority)
-    : implementation_(std::make_unique<implementation>(std::move(executor), std::move(server), std::move(authority))) {}
+    : implementation_(std::make_unique<implementation>(executor, server, std::move(authority))) {}
 
 http_connection::~http_connection() = default;
 
