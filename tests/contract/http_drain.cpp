@@ -176,19 +176,17 @@ BOOST_AUTO_TEST_CASE(no_request_fails_while_the_listener_drains_under_load) {
     std::vector<std::thread> users;
     for (int i = 0; i < 4; ++i) {
         users.emplace_back([&] {
-            auto client = http_client::connect("127.0.0.1", port);
-            while (!stop) {
-                try {
+            try {
+                auto client = http_client::connect("127.0.0.1", port);
+                while (!stop) {
                     const auto answer = client.request("GET", "/healthz");
                     ++(answer.status == 200 ? served : failed);
-                    if (answer.header("Connection") == "close") {
-                        ++closed_by_node;
-                        return;
-                    }
-                } catch (const http_client_error&) {
-                    ++failed;
+                    if (answer.header("Connection") != "close") continue;
+                    ++closed_by_node;
                     return;
                 }
+            } catch (const http_client_error&) {
+                ++failed;
             }
         });
     }
