@@ -86,10 +86,10 @@ HOLDFAST_LEASE_STORE_RULES(HOLDFAST_DECLARE_RULE)
 #undef HOLDFAST_DECLARE_RULE
 }  // namespace holdfast::tests::conformance
 
-#define HOLDFAST_LEASE_STORE_CASE(name)                             \
-    BOOST_AUTO_TEST_CASE(name) {                                    \
-        const auto store = make_store_under_test();                 \
-        holdfast::tests::conformance::name(*store);                 \
+#define HOLDFAST_LEASE_STORE_CASE(name)             \
+    BOOST_AUTO_TEST_CASE(name) {                    \
+        const auto store = make_store_under_test(); \
+        holdfast::tests::conformance::name(*store); \
     }
 
 /// The suite defines make_store_under_test() before.
