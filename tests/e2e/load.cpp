@@ -18,14 +18,13 @@ class restless_client {
 public:
     restless_client(std::size_t number, const std::vector<std::string>& resources, lease_recorder& recorder,
                     std::atomic<int>& failures)
-        : random_(static_cast<unsigned>(number) + 1),
-          resources_(resources),
-          failures_(failures),
-          client_(port(), "client-" + std::to_string(number), recorder) {}
+        : random_(static_cast<unsigned>(number) + 1), resources_(resources), failures_(failures), recorder_(recorder) {
+        begin_anew();
+    }
 
     void run_until(std::chrono::steady_clock::time_point end) {
         while (std::chrono::steady_clock::now() < end) {
-            client_.move_to(port());
+            client_->move_to(port());
             use(resources_[below(resources_.size())]);
         }
     }
@@ -36,29 +35,31 @@ private:
         shared_nodes& nodes = shared_nodes::instance();
         return (below(2) ? nodes.first : nodes.second).port();
     }
+    /// A process that died comes back under another name: what it held runs out.
+    void begin_anew() { client_.emplace(port(), fresh_name("client"), recorder_); }
     void rest() { std::this_thread::sleep_for(std::chrono::milliseconds(below(40))); }
 
     void use(const std::string& resource) {
         const auto ttl = static_cast<std::int64_t>(1 + below(2));
-        const reply grant = counted(client_.acquire(resource, ttl, below(4) ? "" : fresh_name("key")));
+        const reply grant = counted(client_->acquire(resource, ttl, below(4) ? "" : fresh_name("key")));
         if (grant.status != 200 || !grant.acquired()) return rest();
         rest();
         const std::int64_t token = grant.token();
-        switch (below(8)) {
+        switch (below(10)) {
             case 0:  // gone without a word
-                return rest();
+                return begin_anew();
             case 1:  // the same owner again: an older token is fenced off
-                counted(client_.acquire(resource, ttl));
+                counted(client_->acquire(resource, ttl));
                 return;
             case 2:
-                counted(client_.renew(resource, ttl, token));
-                counted(client_.look(resource));
+                counted(client_->renew(resource, ttl, token));
+                counted(client_->look(resource));
                 rest();
                 break;
             default:
                 break;
         }
-        counted(client_.release(resource, token));
+        counted(client_->release(resource, token));
     }
 
     const reply& counted(const reply& reply) {
@@ -69,7 +70,8 @@ private:
     std::mt19937 random_;
     const std::vector<std::string>& resources_;
     std::atomic<int>& failures_;
-    recorded_client client_;
+    lease_recorder& recorder_;
+    std::optional<recorded_client> client_;
 };
 
 }  // namespace

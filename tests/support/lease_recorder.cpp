@@ -100,8 +100,9 @@ void lease_recorder::judge_overlap(const std::vector<entry>& grants, std::vector
                 second.ended ? std::min(*second.ended, second.certain_until) : second.certain_until;
             if (std::max(first.received, second.received) < std::min(first_until, second_until))
                 wrong.push_back("two hold it: " + described(first.seen) + "; " + described(second.seen));
-            // By the database's clock: nobody cut the first short, so its written end counts.
-            if (!first.ended && second.seen.acquired_at < first.seen.expires_at)
+            // By the database's clock: nobody had cut the first short by then, so its written end counts.
+            const bool uncut = !first.ended || *first.ended > second.received;
+            if (uncut && second.seen.acquired_at < first.seen.expires_at)
                 wrong.push_back("written leases overlap: " + described(first.seen) + "; " + described(second.seen));
         }
     }
