@@ -2,9 +2,10 @@
 # What scripts/up and scripts/down share: where the stack lives, its private PostgreSQL, finding and stopping
 # what runs. To be sourced.
 #
-# Every process of a stack carries HF_STACK=<its folder> in its environment and is found by that, in /proc.
-# So there are no files with process ids that could be out of date, nothing is lost when .local is removed, and no
-# foreign process can be hit. PostgreSQL overwrites its environment; it is known by its data directory instead.
+# A node carries HF_STACK=<the stack's folder> in its environment, HAProxy has its configuration's path among its
+# arguments, PostgreSQL works in its data directory: by that they are found in /proc. So there are no files with process
+# ids that could be out of date, nothing is lost when .local is removed, and no foreign process can be hit. Root in a
+# container may not look into other users' processes as deeply as elsewhere; hence the three ways.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # Tests put their stacks elsewhere; everybody else has one in the checkout.
@@ -51,14 +52,18 @@ source_revision() {
 
 # Prints the ids of the stack's processes that are $1: holdfast or haproxy.
 stack_processes() {
-    local file pid
+    local file pid namespace
     while IFS= read -r file; do
         pid=${file#/proc/}
-        pid=${pid%/environ}
+        pid=${pid%/*}
         # Another container's process may carry the same path; it has another process namespace.
-        [[ $(readlink "/proc/$pid/ns/pid") == "$(readlink /proc/self/ns/pid)" ]] || continue
+        namespace=$(readlink "/proc/$pid/ns/pid") || true
+        [[ -z $namespace || $namespace == "$(readlink /proc/self/ns/pid)" ]] || continue
         [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] && echo "$pid"
-    done < <(grep -lzxsF -- "HF_STACK=$stack" /proc/[0-9]*/environ)
+    done < <(case $1 in
+    holdfast) grep -lzxsF -- "HF_STACK=$stack" /proc/[0-9]*/environ ;;
+    haproxy) grep -lzxsF -- "$stack/haproxy.cfg" /proc/[0-9]*/cmdline ;;
+    esac)
     return 0
 }
 
@@ -122,18 +127,17 @@ locate_database() {
 postmaster() {
     local pid
     pid=$(head -n 1 "$database/data/postmaster.pid" 2>/dev/null) || return 1
-    [[ $pid =~ ^[0-9]+$ && $(readlink "/proc/$pid/cwd") == "$database/data" ]] || return 1
+    [[ $pid =~ ^[0-9]+$ && $(as_database_user readlink "/proc/$pid/cwd") == "$database/data" ]] || return 1
     echo "$pid"
 }
 
 # Prints the ids of all processes of `database`, also of backends that outlived their postmaster.
 database_processes() {
-    local directory pid
-    for directory in /proc/[0-9]*; do
-        [[ $(readlink "$directory/cwd") == "$database/data" ]] || continue
-        pid=${directory#/proc/}
-        [[ $(cat "$directory/comm" 2>/dev/null) == postgres ]] && echo "$pid"
-    done
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    as_database_user bash -c '
+        for directory in /proc/[0-9]*; do
+            [[ $(readlink "$directory/cwd") == "$1" && $(cat "$directory/comm") == postgres ]] && echo "${directory#/proc/}"
+        done' - "$database/data" 2>/dev/null
     return 0
 }
 
