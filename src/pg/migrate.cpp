@@ -56,8 +56,12 @@ public:
 
     /// 0 without a schema. Refuses one that is newer than this binary.
     int version() {
-        const auto table = quoted_identifier(settings_.schema) + ".schema_migrations";
-        const auto found = compat::run_text(work_, "SELECT to_regclass($1) IS NOT NULL", {table});
+        // Not to_regclass: it answers from a cache that waiting for an advisory lock does not refresh.
+        const auto found =
+            compat::run_text(work_,
+                             "SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = "
+                             "c.relnamespace WHERE n.nspname = $1 AND c.relname = 'schema_migrations')",
+                             {settings_.schema});
         const int version = found[0][0].as<bool>() ? work_.exec(texts_.text(query::schema_version))[0][0].as<int>() : 0;
         const int known = static_cast<int>(known_migrations().size());
         if (version > known)

@@ -1,6 +1,8 @@
 #include "holdfast/pg/migrate.hpp"
+#include "holdfast/pg/queries.hpp"
 
 #include "support/pg_fixture.hpp"
+#include "support/wait_until.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -51,6 +53,26 @@ BOOST_AUTO_TEST_CASE(five_at_once_do_it_once) {
         node.join();
     BOOST_TEST(failed == 0, reasons);
     BOOST_TEST(applied == pg::schema_version(settings));
+}
+
+BOOST_AUTO_TEST_CASE(who_waited_for_another_s_migration_sees_it) {
+    const auto settings = tests::fresh_settings();
+    tests::stranger other(settings);
+    other.run("BEGIN");
+    other.run("SELECT pg_advisory_xact_lock(hashtextextended('holdfast migrate " + settings.schema + "', 0))");
+    std::size_t applied = 99;
+    std::thread node([&] { BOOST_CHECK_NO_THROW(applied = pg::migrate(settings).applied.size()); });
+    BOOST_TEST(tests::wait_until(5s, [&] {
+        return tests::postgres_cluster::shared().psql(
+                   "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") == "1";
+    }));
+    other.run("CREATE SCHEMA {schema}");
+    other.run("CREATE TABLE {schema}.schema_migrations (version integer PRIMARY KEY, name text NOT NULL)");
+    other.run("INSERT INTO {schema}.schema_migrations VALUES (" + std::to_string(pg::known_migrations().size()) +
+              ", 'by another')");
+    other.run("COMMIT");
+    node.join();
+    BOOST_TEST(applied == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_schema_newer_than_the_binary_is_refused) {

@@ -224,6 +224,22 @@ BOOST_AUTO_TEST_CASE(only_the_guilty_row_of_a_batch_fails) {
     BOOST_TEST(journal.count("statement_failed") == 1u);
 }
 
+BOOST_AUTO_TEST_CASE(a_lost_session_is_never_opened_again_in_silence) {
+    fixture f;
+    pqxx::result pid;
+    {
+        pqxx::nontransaction work(f.session->raw());
+        pid = work.exec("SELECT pg_backend_pid()");
+    }
+    BOOST_TEST(f.session->quiet());
+    f.sql("SELECT pg_terminate_backend(" + std::string(pid[0][0].c_str()) + ", 5000)");
+    BOOST_TEST(!f.session->quiet());
+    for (int attempt = 0; attempt < 3; ++attempt)
+        BOOST_CHECK_THROW(f.session->run(query::look, {"{a}"}), pg::statement_error);
+    BOOST_TEST(f.session->broken());
+    BOOST_TEST(!f.session->quiet());
+}
+
 BOOST_AUTO_TEST_CASE(the_table_repeats_the_limits_of_the_contract) {
     fixture f;
     const auto refused = [&](const std::string& resource, const std::string& owner, const std::string& key,
