@@ -182,10 +182,10 @@ void prepare_process(const settings& settings, log_journal& journal) {
     std::signal(SIGPIPE, SIG_IGN);  // libpq and Asio ask for EPIPE themselves; nothing else may end us here
     std::signal(SIGHUP, SIG_IGN);   // a closed terminal is no reason to stop serving
     const std::uint64_t limit = raise_descriptor_limit();
-    if (limit < settings.server.connections_max + descriptors_beside_clients)
+    const std::uint64_t needed = settings.server.connections_max + descriptors_beside_clients;
+    if (limit < needed)
         journal.write(log_level::warning, "descriptor_limit_low",
-                      {{"limit", static_cast<std::int64_t>(limit)},
-                       {"connections_max", static_cast<std::int64_t>(settings.server.connections_max)}});
+                      {{"limit", static_cast<std::int64_t>(limit)}, {"needed", static_cast<std::int64_t>(needed)}});
 }
 
 }  // namespace

@@ -88,7 +88,8 @@ int bench(int argc, char** argv) {
         return no_server_reachable;
     }
     std::cout << (is_json_wanted ? to_json(plan, *report) : to_table(plan, *report));
-    return 0;
+    const bool all_failed = report->latencies.empty() && !report->errors.empty();
+    return all_failed ? 1 : 0;
 }
 
 }  // namespace holdfast::cli

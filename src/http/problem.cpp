@@ -103,6 +103,7 @@ reply close_problem(const problem_type& type, std::string json) {
     json += '}';
     reply answer(type.status, problem_json_type, std::move(json));
     answer.retry_after = type.status == 503 || type.status == 429;
+    answer.problem = type.name;
     return answer;
 }
 

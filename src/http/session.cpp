@@ -502,29 +502,33 @@ std::string session::format(const exchange& exchange, const reply& answer, bool 
 
 void session::log(const exchange& exchange, const reply& answer) const {
     const auto duration = std::chrono::duration<double, std::milli>(steady::now() - exchange.started());
+    const auto& request = exchange.request();
     const bool slow = duration >= group_->settings().slow_request;
     if (answer.status < 400 && !slow) return;
-    const auto level = answer.status == 500  ? domain::log_level::error
-                       : answer.status > 500 ? domain::log_level::warning
-                       : slow                ? domain::log_level::info
-                                             : domain::log_level::debug;
-    const auto& request = exchange.request();
+    // A probe that hears "not ready" twice a second is the node's state, which has its own events, and no failure.
+    const bool worth_telling = answer.status >= 500 && request.route.meant != operation::readiness;
+    const auto level = answer.status == 500 ? domain::log_level::error
+                       : worth_telling      ? domain::log_level::warning
+                       : slow               ? domain::log_level::info
+                                            : domain::log_level::debug;
     const auto path = request.route.path.empty() ? request.target : request.route.path;
     const domain::log_field method{"method", request.method.substr(0, limits::logged_method_bytes_max)};
     const domain::log_field shown_path{"path", path.substr(0, limits::logged_path_bytes_max)};
     const domain::log_field status{"status", std::int64_t{answer.status}};
+    const domain::log_field problem{"problem", answer.problem};
     const domain::log_field took{"duration_ms", duration.count()};
     const domain::log_field id{"request_id", std::string_view(exchange.request_id())};
     const domain::log_field trace{"traceparent",
                                   request.traceparent.first.substr(0, limits::logged_traceparent_bytes_max)};
     auto& journal = group_->journal();
     if (answer.error_id.empty())
-        journal.write(level, "request", {method, shown_path, status, took, id, trace});
+        journal.write(level, "request", {method, shown_path, status, problem, took, id, trace});
     else
         journal.write(level, "request",
                       {method,
                        shown_path,
                        status,
+                       problem,
                        took,
                        id,
                        trace,

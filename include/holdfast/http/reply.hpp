@@ -21,6 +21,8 @@ struct reply {
     bool no_store = true;      ///< Cache-Control: no-store.
     bool retry_after = false;  ///< Retry-After: 1.
 
+    std::string_view problem;  ///< The problem's name, for the log; a literal. Empty: no problem.
+
     std::string error_id;   ///< The opaque id that a 500 shows; the log line has it too.
     std::string log_cause;  ///< What the log, and only the log, says about the cause.
 };
