@@ -2,10 +2,9 @@
 # What scripts/up and scripts/down share: where the stack lives, its private PostgreSQL, finding and stopping
 # what runs. To be sourced.
 #
-# A node carries HF_STACK=<the stack's folder> in its environment, HAProxy has its configuration's path among its
-# arguments, PostgreSQL works in its data directory: by that they are found in /proc. So there are no files with process
-# ids that could be out of date, nothing is lost when .local is removed, and no foreign process can be hit. Root in a
-# container may not look into other users' processes as deeply as elsewhere; hence the three ways.
+# A node runs by its stack's own path, <the stack's folder>/holdfast, HAProxy has its configuration's path among its
+# arguments, PostgreSQL works in its data directory: by that they are found in /proc, by every user. So there are no files
+# with process ids that could be out of date, nothing is lost when .local is removed, and no foreign process can be hit.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 # Tests put their stacks elsewhere; everybody else has one in the checkout.
@@ -27,11 +26,31 @@ lock_stack() {
         # Root's stack lets user postgres pass through to the data, if the folders above do.
         (umask "$( ((EUID)) && echo 077 || echo 066)" && mkdir -p "$stack") && (umask 077 && mkdir -p "$logs")
     fi
+    check_owner
     if ! : 2>/dev/null >>"$stack/lock"; then
-        fail "cannot write to $stack; was it made by another user? Then run this as that user."
+        fail "cannot write to $stack, which user $(stat -c %U "$stack") made; run this as that user"
     fi
     exec 9>>"$stack/lock"
-    flock -w 300 9 || fail "another scripts/up or scripts/down is still at work on $stack"
+    if ! flock -n 9; then
+        echo "${0##*/}: waiting for another scripts/up or scripts/down on $stack" >&2
+        flock -w 300 9 || fail "another scripts/up or scripts/down is still at work on $stack"
+    fi
+    check_owner # the other may have been another user's
+}
+
+# Fails, before anything is touched, when this user may not stop all of the stack. The file `owner` holds the id of the
+# user whose processes run; it tells also where processes of others are hidden.
+check_owner() {
+    ((EUID)) || return 0
+    local owner pid
+    owner=$(cat "$stack/owner" 2>/dev/null) || owner=$EUID
+    if [[ $owner != "$EUID" ]]; then
+        fail "user $(id -nu "$owner" 2>/dev/null || echo "$owner") started what runs in $stack; run this as that user"
+    fi
+    for pid in $(stack_processes holdfast; stack_processes haproxy); do
+        kill -0 "$pid" 2>/dev/null || [[ ! -e /proc/$pid ]] ||
+            fail "process $pid of $stack belongs to user $(stat -c %U "/proc/$pid"); run this as that user"
+    done
 }
 
 # ---- the binary ----
@@ -56,12 +75,13 @@ stack_processes() {
     while IFS= read -r file; do
         pid=${file#/proc/}
         pid=${pid%/*}
-        # Another container's process may carry the same path; it has another process namespace.
+        # Another container's process may carry the same path; it has another process namespace (which cannot be read of
+        # another user's process).
         namespace=$(readlink "/proc/$pid/ns/pid") || true
         [[ -z $namespace || $namespace == "$(readlink /proc/self/ns/pid)" ]] || continue
         [[ $(cat "/proc/$pid/comm" 2>/dev/null) == "$1" ]] && echo "$pid"
     done < <(case $1 in
-    holdfast) grep -lzxsF -- "HF_STACK=$stack" /proc/[0-9]*/environ ;;
+    holdfast) grep -lzxsF -- "$stack/holdfast" /proc/[0-9]*/cmdline ;;
     haproxy) grep -lzxsF -- "$stack/haproxy.cfg" /proc/[0-9]*/cmdline ;;
     esac)
     return 0
