@@ -22,6 +22,7 @@ constexpr milliseconds probe_limit{1'000};  ///< A probe that takes longer is a 
 constexpr milliseconds probe_valid{1'500};  ///< How long a good probe counts.
 constexpr milliseconds migration_limit{60'000};
 constexpr milliseconds backoff_min{50};
+constexpr milliseconds statistics_interval{1'000};
 constexpr milliseconds sweep_pause{10};    ///< Between steps, so that a sweep never crowds out requests.
 constexpr std::int64_t sweep_pages = 512;  ///< 4 MiB a step.
 constexpr milliseconds watch_interval{100};
@@ -151,7 +152,7 @@ void monitor::refuse(std::string reason) {
 void monitor::serve_session() {
     watch_.begin(steady_clock::now() + settings_.connect_timeout + probe_limit);
     connection session(settings_, texts_, watch_);
-    session.prepare({query::probe, query::sweep});
+    session.prepare({query::probe, query::analyze, query::sweep});
     auto probe_due = steady_clock::now();
     milliseconds rest{0};
     do {
@@ -175,6 +176,20 @@ void monitor::probe(connection& session) {
     if (!result[0]["writable"].as<bool>()) throw std::runtime_error("the database is read-only");
     check_timeout(result[0]["statement_timeout_ms"].as<std::int64_t>());
     found_writable();
+    if (result[0]["outgrown"].as<bool>() && steady_clock::now() >= statistics_allowed_) take_statistics(session);
+}
+
+void monitor::take_statistics(connection& session) {
+    statistics_allowed_ = steady_clock::now() + statistics_interval;
+    watch_.begin(steady_clock::now() + settings_.statement_timeout + probe_limit);
+    try {
+        session.run(query::analyze, {});
+        journal_.write(log_level::debug, "statistics_taken", {});
+    } catch (const statement_error& error) {
+        if (session.broken()) throw;
+        journal_.write(log_level::warning, "statistics_not_taken", {{"sqlstate", error.sqlstate()}});
+    }
+    watch_.end();
 }
 
 void monitor::check_timeout(std::int64_t statement_timeout_ms) {

@@ -28,6 +28,7 @@ constexpr std::array<query_source, query_count> sources{{
     {query::restamp, "holdfast_restamp", "queries/restamp.sql", false},
     {query::look, "holdfast_look", "queries/look.sql", false},
     {query::probe, "holdfast_probe", "queries/probe.sql", false},
+    {query::analyze, "holdfast_analyze", "queries/analyze.sql", false},
     {query::sweep, "holdfast_sweep", "queries/sweep.sql", false},
     {query::schema_version, "holdfast_schema_version", "queries/schema_version.sql", false},
     {query::advance_tokens, "holdfast_advance_tokens", "queries/advance_tokens.sql", false},

@@ -20,7 +20,8 @@
 namespace holdfast::pg {
 
 /// Watches the database from a thread and a session of its own: waits for it, migrates, then probes whether it can be
-/// written to, keeps the reading of its clock fresh, and sweeps rows that ended long ago.
+/// written to, keeps the reading of its clock fresh, sweeps rows that ended long ago, and has statistics taken when the
+/// table has grown.
 class monitor {
 public:
     /// Both are called on the I/O thread, at most one of them, once.
@@ -56,6 +57,7 @@ private:
     void serve_session();
     void probe(connection& session);
     void check_timeout(std::int64_t statement_timeout_ms);
+    void take_statistics(connection& session);
     void sweep_step(connection& session);
     void found_writable();
     void found_lost(const std::string& why);
@@ -82,6 +84,7 @@ private:
     bool lost_ = true;
     steady_time complain_again_{};
     std::optional<std::int64_t> timeout_warned_ms_;
+    steady_time statistics_allowed_{};
     steady_time sweep_due_{};
     std::optional<std::int64_t> sweep_page_;  ///< Where the sweep under way goes on.
     std::int64_t swept_rows_ = 0;

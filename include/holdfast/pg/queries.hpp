@@ -21,12 +21,13 @@ enum class query {
     restamp,
     look,
     probe,
+    analyze,
     sweep,
     schema_version,
     advance_tokens
 };
 
-inline constexpr std::size_t query_count = 12;
+inline constexpr std::size_t query_count = 13;
 
 /// The query's name, also that of its prepared statement.
 std::string_view query_name(query which) noexcept;
