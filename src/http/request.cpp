@@ -53,9 +53,8 @@ const char* malformed_part(const request& request) {
 }
 
 bool is_media_type_refused(const request& request) {
-    if (!request.has_body) return false;
     const bool is_json = request.content_type.count == 1 && is_json_media_type(request.content_type.first);
-    if (request.method == "POST") return !is_json;
+    if (request.method == "POST") return request.has_body && !is_json;
     if (request.method == "DELETE") return request.content_type.count != 0 && !is_json;
     return false;
 }

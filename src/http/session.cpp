@@ -42,6 +42,15 @@ bool has_bare_line_feed(std::string_view text) {
     return false;
 }
 
+/// The path of a well-formed request line, as far as it is one; for answers that are given before the head is parsed.
+std::string_view path_seen(const head_scanner& scanner, const beast::flat_buffer& buffer) {
+    if (!scanner.has_request_line()) return {};
+    const auto line = text_of(buffer);
+    const auto begin = line.find(' ') + 1;
+    if (line[begin] != '/') return {};
+    return line.substr(begin, line.find_first_of(" ?", begin) - begin);
+}
+
 std::string_view as_std(beast::string_view text) {
     return {text.data(), text.size()};
 }
@@ -231,6 +240,7 @@ boost::asio::awaitable<void> session::run() {
 }
 
 boost::asio::awaitable<session::sequel> session::serve() {
+    idle_until_ = steady::now() + group_->settings().idle_timeout;
     while (co_await wait_for_request()) {
         const sequel next = co_await serve_burst();
         if (next != sequel::next_request) co_return next;
@@ -241,7 +251,7 @@ boost::asio::awaitable<session::sequel> session::serve() {
 /// While nothing is to be read: no buffer, no parser. False when the connection has ended or idled for too long.
 boost::asio::awaitable<bool> session::wait_for_request() {
     idle_ = true;
-    arm(group_->draining() ? std::chrono::milliseconds(limits::drain_grace) : group_->settings().idle_timeout);
+    arm(group_->draining() ? steady::now() + limits::drain_grace : idle_until_);
     const io_result waited = co_await wait(connection::wait_read);
     idle_ = false;
     if (waited == io_result::done) co_return true;
@@ -262,7 +272,9 @@ boost::asio::awaitable<session::sequel> session::serve_burst() {
 
 boost::asio::awaitable<session::sequel> session::refuse_connection() {
     exchange nothing_read(group_->ids(), steady::now());
-    reply answer = problem_reply(problem::overloaded, "This node has as many connections as it may have.", {});
+    reply answer = problem_reply(
+        problem::overloaded,
+        "This node has as many connections as it may have. No request was read, so none had an effect.", {});
     co_return co_await answer_and_close(nothing_read, std::move(answer));
 }
 
@@ -276,30 +288,39 @@ boost::asio::awaitable<session::sequel> session::serve_request(beast::flat_buffe
         case head_result::closed:
             co_return sequel::drop;
         case head_result::timed_out: {
-            reply answer = problem_reply(problem::request_timeout, "The header did not arrive whole in time.", {});
+            reply answer = problem_reply(problem::request_timeout, "The header did not arrive whole in time.",
+                                         path_seen(exchange.scanner, buffer));
             co_return co_await answer_and_close(exchange, std::move(answer));
         }
         case head_result::ended_early: {
-            reply answer = problem_reply(problem::bad_request, "The connection ended within the header.", {});
+            reply answer = problem_reply(problem::bad_request, "The connection ended within the header.",
+                                         path_seen(exchange.scanner, buffer));
             co_return co_await answer_and_close(exchange, std::move(answer));
         }
         case head_result::refused: {
-            reply answer = problem_reply(exchange.scanner.refusal(), exchange.scanner.detail(), {});
+            reply answer = problem_reply(exchange.scanner.refusal(), exchange.scanner.detail(),
+                                         path_seen(exchange.scanner, buffer));
             co_return co_await answer_and_close(exchange, std::move(answer));
         }
         case head_result::complete:
             break;
     }
     const bool parsed = exchange.parse_head(text_of(buffer).substr(0, exchange.scanner.head_bytes()));
-    buffer.consume(exchange.scanner.head_bytes());
     if (!parsed) {
-        reply answer = problem_reply(problem::bad_request, "The header is malformed.", {});
+        reply answer =
+            problem_reply(problem::bad_request, "The header is malformed.", path_seen(exchange.scanner, buffer));
         co_return co_await answer_and_close(exchange, std::move(answer));
     }
+    buffer.consume(exchange.scanner.head_bytes());
     exchange.limit_body();
+    sequel next = sequel::drop;
     if (auto answer = answer_from_head(exchange.request()))
-        co_return co_await answer_without_handler(exchange, buffer, std::move(*answer));
-    co_return co_await answer_with_handler(exchange, buffer);
+        next = co_await answer_without_handler(exchange, buffer, std::move(*answer));
+    else
+        next = co_await answer_with_handler(exchange, buffer);
+    // Only a request buys more patience; empty lines do not.
+    idle_until_ = steady::now() + group_->settings().idle_timeout;
+    co_return next;
 }
 
 /// The answer does not depend on the body. A body that may be as long as it says is read and dropped, so that the

@@ -30,7 +30,7 @@ constexpr milliseconds rest_max{500};
 /// How often the I/O thread looks for stuck sockets.
 constexpr milliseconds watch_interval{50};
 /// On the fast lane only an uncommitted insert of somebody else can make a statement wait.
-constexpr milliseconds fast_lock_wait_max{50};
+constexpr milliseconds fast_lock_wait_max{20};
 constexpr milliseconds backoff_min{20};
 /// A thread that connects cannot be interrupted; stop() waits this long for it before it blocks.
 constexpr milliseconds stop_grace{3'000};
@@ -284,7 +284,7 @@ bool connection_threads::core::reconnect(backend& session, lane lane, bool& coun
 
 milliseconds connection_threads::core::lock_wait(lane lane) const {
     // The slow lane waits in slices and takes turns, so that a row which stays locked holds up no other.
-    const milliseconds slice = std::max(settings_.lock_timeout / 10, milliseconds(1));
+    const milliseconds slice = std::max(settings_.lock_timeout / 50, milliseconds(1));
     return lane == lane::fast ? std::min(fast_lock_wait_max, settings_.lock_timeout) : slice;
 }
 

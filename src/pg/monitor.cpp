@@ -173,7 +173,8 @@ void monitor::probe(connection& session) {
     clock_.read(result[0]["clock_us"].as<std::int64_t>(), sent, steady_clock::now());
     // Another session may reach a primary, or see a default that was changed: read-only-ness is settled when a session
     // starts.
-    if (!result[0]["writable"].as<bool>()) throw std::runtime_error("the database is read-only");
+    if (!result[0]["writable"].as<bool>())
+        throw std::runtime_error("the database is read-only, or this role may not write to the table of locks");
     check_timeout(result[0]["statement_timeout_ms"].as<std::int64_t>());
     found_writable();
     if (result[0]["outgrown"].as<bool>() && steady_clock::now() >= statistics_allowed_) take_statistics(session);

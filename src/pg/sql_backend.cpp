@@ -102,6 +102,15 @@ private:
             answer_row(row, answer(touched_[row] ? errc::outcome_unknown : why));
     }
 
+    /// The slow lane takes them one at a time, so waiting for the guilty one holds up nobody here.
+    void busy(const rows& which) {
+        for (const std::size_t row : which)
+            if (touched_[row])
+                fail({row}, errc::overloaded);
+            else
+                answer_row(row, row_busy());
+    }
+
     rows all_rows() const {
         rows all(requests_.size());
         std::iota(all.begin(), all.end(), std::size_t{0});
@@ -143,9 +152,8 @@ private:
         }
         if (session_is_read_only(sqlstate)) owner_.connection_.reset();
         if (worth_repeating(sqlstate)) return;
-        const bool one_row_is_guilty = row_stayed_locked(sqlstate) || why == errc::internal;
-        if (one_row_is_guilty && which.size() > 1) return one_by_one(which);
-        if (row_stayed_locked(sqlstate)) return answer_row(which.front(), row_busy());
+        if (row_stayed_locked(sqlstate)) return busy(which);
+        if (why == errc::internal && which.size() > 1) return one_by_one(which);
         if (why == errc::internal) log_internal(error);
         fail(unanswered(which), why);
     }
@@ -211,7 +219,7 @@ private:
     bool shared_verdict(std::size_t row, const std::string& verdict) {
         if (verdict == "busy") {
             // On the slow lane the statement waited: the row was deleted meanwhile, the next snapshot will say so.
-            if (lane_ == pg::lane::fast) answer_row(row, row_busy());
+            if (lane_ == pg::lane::fast) busy({row});
             return true;
         }
         if (verdict != "late") return false;

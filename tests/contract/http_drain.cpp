@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(refusals_reach_the_client_over_tcp) {
     http_client::header_list headers(2000, {"X-Some-Header", "with a value"});
     auto many = http_client::connect("127.0.0.1", port);
     BOOST_TEST(many.send(http_client::format("GET", "/healthz", "", headers)));
-    check_problem(many.read(), 431, "headers-too-large", "");
+    check_problem(many.read(), 431, "headers-too-large", "/healthz");
 }
 
 BOOST_AUTO_TEST_CASE(resets_do_not_end_the_listener) {

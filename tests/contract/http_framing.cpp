@@ -14,17 +14,19 @@ using namespace std::string_literals;
 struct fixture {
     http_node node;
 
-    /// One answer, 400, then the close: nothing behind the broken bytes is read as a request.
-    void check_refused(const std::string& bytes) {
+    /// One answer, 400, then the close: nothing behind the broken bytes is read as a request. `instance` is the path,
+    /// once the request line could be read.
+    void check_refused(const std::string& bytes, const std::string& instance = "") {
         BOOST_TEST_INFO_SCOPE("sent: " << bytes.substr(0, 200));
         auto client = node.connect();
         client.send(bytes);
-        check_problem(client.read(), 400, "bad-request", "");
+        check_problem(client.read(), 400, "bad-request", instance);
         BOOST_TEST(client.closed_within(2s));
     }
     void check_refused_headers(const std::string& headers) {
         check_refused("POST /locks/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + headers +
-                      "\r\n{}   GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+                          "\r\n{}   GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+                      "/locks/a");
     }
     http_answer answer_to(const std::string& bytes) {
         auto client = node.connect();
@@ -65,9 +67,9 @@ BOOST_AUTO_TEST_CASE(other_protocol_versions) {
 
 BOOST_AUTO_TEST_CASE(line_ends) {
     check_refused("GET /healthz HTTP/1.1\nHost: x\n\n");
-    check_refused("GET /healthz HTTP/1.1\r\nHost: x\n\r\n");
-    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\n\n");
-    check_refused("GET /healthz HTTP/1.1\r\nHost: x\rY: z\r\n\r\n");
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\n\r\n", "/healthz");
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\n\n", "/healthz");
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\rY: z\r\n\r\n", "/healthz");
     check_refused("GET /healthz HTTP/1.1\r\rHost: x\r\n\r\n");
 }
 
@@ -75,9 +77,9 @@ BOOST_AUTO_TEST_CASE(header_fields) {
     for (const std::string field :
          {"Name : value", "Name\t: value", ": value", "no colon", "Na me: value", "N\xc3\xa4me: value", "Name: a\x01z",
           "Name: a\x7fz", "A: b\r\n folded", "A: b\r\n\tfolded", " Host: y", "(comment): x", "Name\": x"})
-        check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\n" + field + "\r\n\r\n");
-    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"s);
-    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\nA\0: b\r\n\r\n"s);
+        check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\n" + field + "\r\n\r\n", "/healthz");
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\nA: b\0c\r\n\r\n"s, "/healthz");
+    check_refused("GET /healthz HTTP/1.1\r\nHost: x\r\nA\0: b\r\n\r\n"s, "/healthz");
     check_refused("GET /heal\0thz HTTP/1.1\r\nHost: x\r\n\r\n"s);
     BOOST_TEST(answer_to("GET /healthz HTTP/1.1\r\nhOsT:\t x \t\r\nEmpty:\r\nUtf: \xc3\xa9\tx\r\n\r\n").status == 200);
 }
@@ -100,7 +102,8 @@ BOOST_AUTO_TEST_CASE(transfer_encoding) {
     check_refused_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n");
     check_refused_headers("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n");
     check_refused(
-        "POST /locks/a HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
+        "POST /locks/a HTTP/1.0\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "/locks/a");
 }
 
 BOOST_AUTO_TEST_CASE(content_length_and_transfer_encoding_together) {
@@ -180,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_ends_early_gets_an_answer) {
     auto client = node.connect();
     client.send("GET /healthz HTTP/1.1\r\nHo");
     client.shutdown_send();
-    check_problem(client.read(), 400, "bad-request", "");
+    check_problem(client.read(), 400, "bad-request", "/healthz");
     auto second = node.connect();
     second.send("POST /locks/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{");
     second.shutdown_send();

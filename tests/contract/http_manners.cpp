@@ -270,6 +270,22 @@ BOOST_AUTO_TEST_CASE(idle_connection_is_closed_without_a_word) {
     BOOST_TEST(used.closed_within(3s));
 }
 
+BOOST_AUTO_TEST_CASE(empty_lines_buy_no_patience) {
+    http_node quick(quick_deadlines());
+    auto never_used = quick.connect();
+    auto used = quick.connect();
+    BOOST_TEST(used.request("GET", "/healthz").status == 200);
+    const auto start = steady::now();
+    bool both_open = true;
+    while (both_open && since(start) < 3s) {
+        both_open =
+            never_used.send("\r\n") && used.send("\r\n") && never_used.silent_for(25ms) && used.silent_for(25ms);
+    }
+    BOOST_TEST(never_used.closed_within(1s));
+    BOOST_TEST(used.closed_within(1s));
+    BOOST_TEST(since(start) < 3s);
+}
+
 BOOST_AUTO_TEST_CASE(time_of_the_database_is_not_time_of_the_client) {
     http_node quick(quick_deadlines());
     quick.store().now = faulty_store::fault::stuck;

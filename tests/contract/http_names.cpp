@@ -422,7 +422,7 @@ BOOST_AUTO_TEST_CASE(header_block_has_at_most_16_kib) {
     };
     BOOST_TEST(client.request("GET", "/healthz", "", {{"X-Padding", padding(16 * 1024)}}).status == 200);
     check_problem(client.request("GET", "/healthz", "", {{"X-Padding", padding(16 * 1024 + 1)}}), 431,
-                  "headers-too-large", "");
+                  "headers-too-large", "/healthz");
     BOOST_TEST(client.closed_within(std::chrono::seconds(2)));
 }
 
@@ -430,7 +430,7 @@ BOOST_AUTO_TEST_CASE(two_thousand_headers_are_431) {
     http_client::header_list headers;
     for (int i = 0; i < 2000; ++i)
         headers.emplace_back("X-Header-" + std::to_string(i), "value");
-    check_problem(client.request("GET", "/healthz", "", headers), 431, "headers-too-large", "");
+    check_problem(client.request("GET", "/healthz", "", headers), 431, "headers-too-large", "/healthz");
 }
 
 BOOST_AUTO_TEST_CASE(body_of_2_mb_is_413) {

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(backends_terminated_while_idle_fail_no_command) {
 
 BOOST_AUTO_TEST_CASE(a_backend_terminated_while_running_leaves_the_outcome_unknown) {
     auto settings = one_connection();
-    settings.lock_timeout = 20s;  // The slow lane waits for the row, in slices of 2 s.
+    settings.lock_timeout = 100s;  // The slow lane waits for the row, in slices of 2 s.
     tests::node_database node(settings);
     node.must_acquire("a", "alice", 600);
     tests::stranger stranger(settings);
@@ -333,6 +333,23 @@ BOOST_AUTO_TEST_CASE(a_database_that_turns_read_only_is_unavailable_for_looks_to
     cluster.psql("SELECT pg_reload_conf()");
     must_recover(node);
     BOOST_TEST(node.is_held("a"));
+}
+
+BOOST_AUTO_TEST_CASE(a_role_that_may_not_write_is_not_ready) {
+    tests::postgres_cluster cluster;
+    cluster.psql("CREATE ROLE clerk LOGIN");
+    const auto database = cluster.create_database("OWNER clerk");
+    auto settings = tests::fresh_settings(cluster, database);
+    settings.url.replace(settings.url.find("holdfast@"), 8, "clerk");
+    tests::node_database node(settings);
+    const std::string table = "\"" + settings.schema + "\".distributed_locks";
+
+    cluster.psql("ALTER TABLE " + table + " OWNER TO holdfast", database);
+    cluster.psql("GRANT SELECT, INSERT ON " + table + " TO clerk", database);
+    BOOST_TEST(node.run_until(3s, [&] { return !node.database().writable(); }));
+
+    cluster.psql("GRANT UPDATE ON " + table + " TO clerk", database);
+    BOOST_TEST(node.run_until(3s, [&] { return node.database().writable(); }));
 }
 
 BOOST_AUTO_TEST_CASE(a_read_only_database_at_start_is_unavailable_until_it_is_writable) {

@@ -22,6 +22,9 @@ public:
     /// the last one stopped, so feeding byte by byte costs no more than feeding at once.
     verdict scan(std::string_view received);
 
+    /// Whether the request line has been read and found well formed.
+    bool has_request_line() const noexcept { return fields_start_ != 0; }
+
     /// Bytes of the head with its empty line. Only when complete.
     std::size_t head_bytes() const noexcept { return line_start_; }
 

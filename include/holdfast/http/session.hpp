@@ -82,6 +82,7 @@ private:
     boost::asio::steady_timer timer_;
     boost::asio::cancellation_signal cancel_;
     time_point deadline_ = time_point::max();     ///< Of what is waited for now.
+    time_point idle_until_ = time_point::max();   ///< When the patience between two requests ends.
     time_point timer_until_ = time_point::max();  ///< When the timer looks again; never later than deadline_.
     bool expired_ = false;
     bool idle_ = false;
