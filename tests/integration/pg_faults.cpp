@@ -257,15 +257,19 @@ BOOST_AUTO_TEST_CASE(one_wedged_row_delays_only_those_who_ask_for_it) {
 
 BOOST_AUTO_TEST_CASE(many_wedged_rows_do_not_hold_up_a_row_that_is_briefly_busy) {
     tests::node_database node(tests::fresh_settings());
-    for (const char* name : {"w1", "w2", "w3", "w4", "busy"})
+    std::vector<std::string> wedged;
+    for (int each = 0; each < 20; ++each)
+        wedged.push_back("w" + std::to_string(each));
+    for (const std::string& name : wedged)
         node.must_acquire(name, "alice", 600);
+    node.must_acquire("busy", "alice", 600);
     tests::stranger wedge(node.settings()), brief(node.settings());
     wedge.run("BEGIN");
     wedge.run("SELECT 1 FROM {schema}.distributed_locks WHERE resource LIKE 'w%' FOR UPDATE");
     brief.run("BEGIN");
     brief.run("SELECT 1 FROM {schema}.distributed_locks WHERE resource = 'busy' FOR UPDATE");
     std::vector<tests::node_database::pending_acquire> stuck;
-    for (const char* name : {"w1", "w2", "w3", "w4"})
+    for (const std::string& name : wedged)
         stuck.push_back(node.start_acquire(name, "bob"));
     node.run_for(50ms);
     const auto busy = node.start_acquire("busy", "alice");
@@ -273,6 +277,31 @@ BOOST_AUTO_TEST_CASE(many_wedged_rows_do_not_hold_up_a_row_that_is_briefly_busy)
     brief.run("COMMIT");
     BOOST_REQUIRE(node.finish(busy));
     BOOST_TEST(busy->took.count() < 700);
+    for (auto& command : stuck) {
+        node.finish(command);
+        BOOST_TEST(command->failed_with(errc::overloaded));
+        BOOST_TEST(command->took.count() < 1'800);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(many_uncommitted_rival_inserts_hold_up_nobody_else) {
+    tests::node_database node(tests::fresh_settings());
+    tests::stranger stranger(node.settings());
+    stranger.run("BEGIN");
+    stranger.run(
+        "INSERT INTO {schema}.distributed_locks (resource, owner, acquired_at, expires_at, fencing_token) SELECT 'w' "
+        "|| n, "
+        "'rival', clock_timestamp(), clock_timestamp() + interval '30 s', nextval({fencing_tokens}) FROM "
+        "generate_series(0, 19) AS n");
+    std::vector<tests::node_database::pending_acquire> stuck, others;
+    for (int each = 0; each < 20; ++each)
+        stuck.push_back(node.start_acquire("w" + std::to_string(each), "alice"));
+    for (int each = 0; each < 20; ++each)
+        others.push_back(node.start_acquire("r" + std::to_string(each), "alice"));
+    for (auto& command : others) {
+        BOOST_TEST(node.finish(command).has_value());
+        BOOST_TEST(command->took.count() < 700);
+    }
     for (auto& command : stuck) {
         node.finish(command);
         BOOST_TEST(command->failed_with(errc::overloaded));
