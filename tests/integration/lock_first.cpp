@@ -12,10 +12,10 @@ using domain::acquire_result;
 using domain::release_result;
 using domain::renew_result;
 
-/// The slow lane waits in slices of a tenth: here one slice spans everything that a case does.
+/// The slow lane waits in slices of a fiftieth: here one slice spans everything that a case does.
 pg::database_settings patient_settings() {
     auto settings = tests::fresh_settings();
-    settings.lock_timeout = 20s;
+    settings.lock_timeout = 100s;
     return settings;
 }
 

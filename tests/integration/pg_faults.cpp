@@ -426,7 +426,7 @@ BOOST_AUTO_TEST_CASE(the_role_s_statement_limit_is_overloaded) {
     const auto database = cluster.create_database();
     auto settings = tests::fresh_settings(cluster, database);
     settings.statement_timeout = 300ms;
-    settings.lock_timeout = 20s;
+    settings.lock_timeout = 100s;
     tests::node_database node(settings);
     node.must_acquire("a", "alice", 600);
     tests::stranger stranger(settings);
