@@ -158,9 +158,12 @@ BOOST_AUTO_TEST_CASE(G3_the_database_clock_stamps_leases) {
 BOOST_AUTO_TEST_CASE(G3_the_clock_is_read_after_the_row_is_locked) {
     postgres_cluster& cluster = postgres_cluster::shared();
     const std::string database = cluster.create_database();
-    // A wait is cut into fiftieths of the limit: long ones here, so that one statement spans the end of the lease.
-    node server(cluster.url(database),
-                {{"LOCK_TIMEOUT_MS", "40000"}, {"STATEMENT_TIMEOUT_MS", "45000"}, {"REQUEST_DEADLINE_MS", "50000"}});
+    // A wait is cut into fiftieths of the limit. Here one of them, four seconds, spans the whole case, so that the same
+    // statement waits before and after the leases end.
+    node server(cluster.url(database), {{"LOCK_TIMEOUT_MS", "200000"},
+                                        {"STATEMENT_TIMEOUT_MS", "201000"},
+                                        {"REQUEST_DEADLINE_MS", "202000"},
+                                        {"SWEEP_AFTER_SECONDS", "3000"}});
     lock_client holder(server.port());
     const std::string renewed = fresh_name("renewed");
     const std::string wanted = fresh_name("wanted");
