@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# What scripts/up and scripts/down share: where the stack lives, its private PostgreSQL, finding and stopping
-# what runs. To be sourced.
+# What scripts/up, scripts/down and scripts/bench share: where the stack lives, its private PostgreSQL, finding and
+# stopping what runs. To be sourced.
 #
 # A node runs by its stack's own path, <the stack's folder>/holdfast, HAProxy has its configuration's path among its
 # arguments, PostgreSQL works in its data directory: by that they are found in /proc, by every user. So there are no files
@@ -116,6 +116,43 @@ stop_nodes() {
 }
 
 port_taken() { (: <>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+free_port() {
+    local candidate
+    while :; do
+        candidate=$((20000 + RANDOM % 12000))
+        port_taken "$candidate" || break
+    done
+    echo "$candidate"
+}
+
+# Waits until $1/readyz is 200; gives up when process $2 ends or after a minute.
+wait_ready() {
+    local tick
+    for ((tick = 0; tick < 300; ++tick)); do
+        [[ $(curl -s -o /dev/null -m 5 -w '%{http_code}' "$1/readyz") == 200 ]] && return 0
+        kill -0 "$2" 2>/dev/null || return 1
+        sleep 0.2
+    done
+    return 1
+}
+
+# Prints the configuration of HAProxy on port $1 before nodes on the ports $2... The deadline of requests, in whole seconds
+# up, is part of two time limits and of a promise in the balancer's answers.
+balancer_settings() {
+    local milliseconds=${HOLDFAST_REQUEST_DEADLINE_MS:-5000} deadline
+    deadline=$(((10#$milliseconds + 999) / 1000))
+    awk '/^resolvers/ { skip = 1 } /^$/ { skip = 0 } !skip && !/^    server /' "$root/deploy/haproxy.cfg" |
+        sed -e "s/^    bind .*/    bind 127.0.0.1:$1/" \
+            -e "s/^    timeout server .*/    timeout server $((deadline + 60))s/" \
+            -e "s/^    timeout client .*/    timeout client $((deadline + 70))s/" \
+            -e "s/final [0-9]* seconds after/final $((deadline + 1)) seconds after/"
+    local node_port number=0
+    for node_port in "${@:2}"; do
+        echo "    server node-$((++number)) 127.0.0.1:$node_port"
+    done
+    if ((EUID == 0)); then printf '\nglobal\n    user haproxy\n    group haproxy\n'; fi
+}
 
 # ---- the private PostgreSQL ----
 
