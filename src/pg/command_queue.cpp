@@ -114,6 +114,11 @@ bool command_queue::connected() const {
     return connections_ > 0;
 }
 
+std::size_t command_queue::size() const {
+    const std::scoped_lock lock(mutex_);
+    return planner_.size() + busy_.size();
+}
+
 std::vector<operation_ptr> command_queue::close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;

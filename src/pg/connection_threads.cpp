@@ -40,11 +40,12 @@ constexpr milliseconds stop_grace{3'000};
 class connection_threads::core : public std::enable_shared_from_this<core> {
 public:
     core(asio::any_io_executor executor, const thread_settings& settings, backend_factory factory,
-         domain::journal& journal)
+         domain::journal& journal, meter& meter)
         : executor_(std::move(executor)),
           settings_(settings),
           factory_(std::move(factory)),
           journal_(journal),
+          meter_(meter),
           queue_(settings.queue_max, settings.batch_rows_max),
           deadline_timer_(executor_),
           watch_timer_(executor_),
@@ -61,6 +62,7 @@ public:
     }
 
     bool connected() const { return queue_.connected(); }
+    std::size_t waiting() const { return queue_.size(); }
 
     void submit(operation_ptr operation, answer_handler handler);
     asio::awaitable<void> stop(milliseconds limit);
@@ -91,6 +93,7 @@ private:
     thread_settings settings_;
     backend_factory factory_;
     domain::journal& journal_;
+    meter& meter_;
     command_queue queue_;
 
     // I/O thread only.
@@ -296,7 +299,9 @@ void connection_threads::core::run_batch(backend& session, lane lane, socket_wat
         latest = std::max(latest, each.entry->until);
     }
     watch.begin(latest);
+    const auto started = steady_clock::now();
     std::vector<reply> replies = session.run(requests, lane, lock_wait(lane));
+    meter_.batch_run(kind_of(*requests.front().what), lane, requests.size(), steady_clock::now() - started);
     watch.end();
 
     command_queue::batch ended, busy;
@@ -311,6 +316,7 @@ void connection_threads::core::run_batch(backend& session, lane lane, socket_wat
         }
     }
     queue_.finish(ended);
+    if (!busy.empty() && lane == lane::fast) meter_.slow_lane_entered(busy.size());
     if (!busy.empty()) post_failed(queue_.wait_for_rows(std::move(busy), settings_.lock_timeout), errc::overloaded);
     if (!answered.empty()) post_ended(std::move(answered));
 }
@@ -330,8 +336,8 @@ void connection_threads::core::post_ended(std::vector<operation_ptr> ended) {
 // -----------------------------------------------------------------------------------------------------
 
 connection_threads::connection_threads(asio::any_io_executor executor, const thread_settings& settings,
-                                       backend_factory factory, domain::journal& journal)
-    : core_(std::make_shared<core>(std::move(executor), settings, std::move(factory), journal)) {}
+                                       backend_factory factory, domain::journal& journal, meter& meter)
+    : core_(std::make_shared<core>(std::move(executor), settings, std::move(factory), journal, meter)) {}
 
 connection_threads::~connection_threads() {
     core_->stop_now();
@@ -343,6 +349,10 @@ void connection_threads::start() {
 
 bool connection_threads::connected() const noexcept {
     return core_->connected();
+}
+
+std::size_t connection_threads::waiting() const {
+    return core_->waiting();
 }
 
 asio::awaitable<void> connection_threads::stop(milliseconds limit) {

@@ -27,17 +27,18 @@ thread_settings as_thread_settings(const database_settings& settings) {
 
 class database::implementation {
 public:
-    implementation(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal)
+    implementation(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal,
+                   meter& meter)
         : executor_(executor),
           settings_(std::move(settings)),
           texts_(settings_.schema),
           journal_(journal),
           threads_(
               executor, as_thread_settings(settings_),
-              [this](socket_watch& watch) {
-                  return std::make_unique<sql_backend>(settings_, texts_, clock_, watch, journal_);
+              [this, &meter](socket_watch& watch) {
+                  return std::make_unique<sql_backend>(settings_, texts_, clock_, watch, journal_, meter);
               },
-              journal),
+              journal, meter),
           store_(threads_) {}
 
     void start(refused_handler on_refused) {
@@ -50,6 +51,8 @@ public:
     }
 
     store::lease_store& store() noexcept { return store_; }
+
+    std::size_t waiting() const { return threads_.waiting(); }
 
     bool writable() const noexcept { return monitor_ && monitor_->writable() && threads_.connected(); }
 
@@ -70,8 +73,9 @@ private:
     std::optional<monitor> monitor_;  // Last: its thread ends before what it calls.
 };
 
-database::database(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal)
-    : implementation_(std::make_unique<implementation>(std::move(executor), std::move(settings), journal)) {}
+database::database(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal,
+                   meter& meter)
+    : implementation_(std::make_unique<implementation>(std::move(executor), std::move(settings), journal, meter)) {}
 
 database::~database() = default;
 
@@ -85,6 +89,10 @@ store::lease_store& database::store() noexcept {
 
 bool database::writable() const noexcept {
     return implementation_->writable();
+}
+
+std::size_t database::waiting() const {
+    return implementation_->waiting();
 }
 
 boost::asio::awaitable<void> database::stop(std::chrono::milliseconds limit) {

@@ -144,6 +144,7 @@ private:
     void failed(const rows& which, const statement_error& error) {
         const std::string& sqlstate = error.sqlstate();
         const errc why = classify_failure(true, sqlstate, kind_);
+        owner_.meter_.failed(failure_class_of(sqlstate));
         if (owner_.connection_->broken()) {
             owner_.connection_.reset();
             owner_.journal_.write(log_level::warning, "database_connection_lost",
@@ -300,8 +301,9 @@ private:
             send(query::restamp, which,
                  {resources.str(), owners.str(), ttls.str(), tokens.str(), limits.str(), lock_wait_},
                  [&](std::size_t row, const pqxx::row& columns) { restamped(row, columns, grants); });
-        } catch (const statement_error&) {
+        } catch (const statement_error& error) {
             if (owner_.connection_->broken()) throw;
+            owner_.meter_.failed(failure_class_of(error.sqlstate()));
             // The grants stand as they were; shorter than they might be, but true.
             for (const grant& each : grants)
                 answer_grant(each);
@@ -420,6 +422,9 @@ bool sql_backend::connect() {
         journal_.write(log_level::debug, "database_connect_failed", {{"message", error.what()}});
     }
     watch_.end();
+    if (!connection_) meter_.failed(failure_class::cannot_connect);
+    if (connection_ && was_connected_) meter_.reconnected();
+    was_connected_ = was_connected_ || connection_;
     return connection_.has_value();
 }
 
@@ -429,6 +434,7 @@ std::vector<reply> sql_backend::run(std::span<const request> requests, lane lane
         return batch_run(*this, requests, lane, lock_wait).replies();
     } catch (const std::exception& error) {
         // A bug: an answer that nobody understands. The statements may have been carried out.
+        meter_.failed(failure_class::not_understood);
         journal_.write(log_level::error, "database_answer_not_understood", {{"message", error.what()}});
         connection_.reset();
         const errc why = classify_failure(true, "", kind_of(*requests.front().what));

@@ -45,6 +45,8 @@ public:
     void connection_up();
     std::vector<operation_ptr> connection_down();
     bool connected() const;
+    /// Commands that wait, on either lane.
+    std::size_t size() const;
 
     /// No more commands; threads return from take() and pause(). Returns everything that waited, as above.
     std::vector<operation_ptr> close();

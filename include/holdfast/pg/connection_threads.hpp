@@ -3,6 +3,7 @@
 
 #include "holdfast/domain/journal.hpp"
 #include "holdfast/pg/backend.hpp"
+#include "holdfast/pg/meter.hpp"
 #include "holdfast/pg/operation.hpp"
 #include "holdfast/pg/socket_watch.hpp"
 
@@ -32,8 +33,9 @@ public:
     /// Makes a thread's backend, on that thread. The watch outlives the backend.
     using backend_factory = std::function<std::unique_ptr<backend>(socket_watch& watch)>;
 
+    /// `journal` and `meter` must outlive the threads.
     connection_threads(boost::asio::any_io_executor executor, const thread_settings& settings, backend_factory factory,
-                       domain::journal& journal);
+                       domain::journal& journal, meter& meter = no_meter());
     /// Without a stop() before: stops with no time left, and joins.
     ~connection_threads();
 
@@ -55,6 +57,8 @@ public:
 
     /// Whether a session for ordinary commands is up.
     bool connected() const noexcept;
+    /// How many commands wait for a thread.
+    std::size_t waiting() const;
 
     /// Fails what waits with `unavailable`, gives what runs up to `limit`, then shuts its sockets down; joins the
     /// threads.

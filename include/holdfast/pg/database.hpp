@@ -3,6 +3,7 @@
 
 #include "holdfast/domain/journal.hpp"
 #include "holdfast/pg/database_settings.hpp"
+#include "holdfast/pg/meter.hpp"
 #include "holdfast/store/lease_store.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -22,8 +23,9 @@ public:
     /// knows, isolation level not READ COMMITTED, migration refused …) with a line for the operator.
     using refused_handler = std::function<void(std::string reason)>;
 
-    /// Starts nothing yet. `executor` is the I/O thread's; `journal` must outlive the database.
-    database(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal);
+    /// Starts nothing yet. `executor` is the I/O thread's; `journal` and `meter` must outlive the database.
+    database(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal,
+             meter& meter = no_meter());
     /// Call stop() first; the destructor joins whatever still runs.
     ~database();
 
@@ -35,6 +37,9 @@ public:
 
     /// True when a probe within the last moments found the session writable and a connection for commands is up.
     bool writable() const noexcept;
+
+    /// How many commands wait for a connection thread.
+    std::size_t waiting() const;
 
     /// Lets sent commands finish within `limit`, fails the queued ones with `unavailable`, closes the connections,
     /// joins the threads.

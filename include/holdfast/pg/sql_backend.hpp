@@ -5,6 +5,7 @@
 #include "holdfast/pg/backend.hpp"
 #include "holdfast/pg/connection.hpp"
 #include "holdfast/pg/database_clock.hpp"
+#include "holdfast/pg/meter.hpp"
 
 #include <optional>
 
@@ -17,8 +18,8 @@ class sql_backend final : public backend {
 public:
     /// All references must outlive the backend. Does not connect yet.
     sql_backend(const database_settings& settings, const query_texts& texts, database_clock& clock, socket_watch& watch,
-                domain::journal& journal)
-        : settings_(settings), texts_(texts), clock_(clock), watch_(watch), journal_(journal) {}
+                domain::journal& journal, meter& meter = no_meter())
+        : settings_(settings), texts_(texts), clock_(clock), watch_(watch), journal_(journal), meter_(meter) {}
 
     bool connect() override;
     bool usable() override { return connection_ && connection_->quiet(); }
@@ -32,6 +33,8 @@ private:
     database_clock& clock_;
     socket_watch& watch_;
     domain::journal& journal_;
+    meter& meter_;
+    bool was_connected_ = false;
     std::optional<connection> connection_;
 };
 
