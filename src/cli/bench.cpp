@@ -5,6 +5,7 @@
 #include "holdfast/cli/load_report_text.hpp"
 #include "holdfast/cli/load_test.hpp"
 #include "holdfast/cli/subcommands.hpp"
+#include "holdfast/domain/resource_name.hpp"
 
 #include <CLI/CLI.hpp>
 
@@ -18,7 +19,7 @@ namespace {
 constexpr int no_server_reachable = 69;  // EX_UNAVAILABLE of sysexits.h
 constexpr std::string_view separators = ", ";
 
-constexpr std::array kinds{load_kind::pairs, load_kind::look, load_kind::health};
+constexpr std::array kinds{load_kind::pairs, load_kind::mixed, load_kind::hot, load_kind::look, load_kind::health};
 
 std::string default_urls() {
     const char* const given = std::getenv("HOLDFAST_URL");
@@ -50,24 +51,36 @@ void add_plan(app::option_set& options, load_plan& plan) {
         options.add_whole_number(name, "SECONDS", min, max, target.count(),
                                  [&target](std::int64_t n) { target = std::chrono::seconds(n); });
     };
-    options.add_choice({"mode", "Load", "What each connection does over and over"}, {"pairs", "look", "health"},
-                       static_cast<std::size_t>(plan.kind), [&plan](std::size_t n) { plan.kind = kinds.at(n); });
+    options.add_choice({"mode", "Load", "What each connection does over and over"},
+                       {"pairs", "mixed", "hot", "look", "health"}, static_cast<std::size_t>(plan.kind),
+                       [&plan](std::size_t n) { plan.kind = kinds.at(n); });
     add_number({"connections", "Load", "Keep-alive connections, each with one request at a time"}, 0, 100'000,
                plan.connections);
+    add_number({"rate", "Load", "Start so many a second, whatever became of those before; 0: each after the last"}, 0,
+               1'000'000, plan.rounds_per_second);
     add_seconds({"seconds", "Load", "Length of the measurement"}, 1, 86'400, plan.length);
     add_seconds({"warmup-seconds", "Load", "Load before the measurement"}, 0, 3'600, plan.warmup);
     add_seconds({"answer-limit-seconds", "Load", "Give a request up after this"}, 1, 3'600, plan.answer_limit);
     add_number({"idle-connections", "Load", "Connections beside these that stay silent, to measure memory"}, 0,
                1'000'000, plan.idle_connections);
     add_number({"resources", "Locks", "How many names to choose from"}, 1, 1'000'000'000'000, plan.resources);
+    options.add_text({"resource", "Locks", "The one name of --mode hot"}, "NAME", plan.hot_resource);
     add_number({"ttl-seconds", "Locks", "Length of the leases"}, 1, 315'360'000, plan.ttl_seconds);
+}
+
+void refuse_contradictions(const load_plan& plan) {
+    if (plan.rounds_per_second > 0 && (plan.kind == load_kind::hot || plan.kind == load_kind::health))
+        throw app::usage_error("--rate goes with --mode pairs, mixed or look");
+    if (!domain::resource_name::parse(plan.hot_resource))
+        throw app::usage_error("--resource: \"" + app::printable(plan.hot_resource) + "\" is not the name of a lock");
 }
 
 }  // namespace
 
 int bench(int argc, char** argv) {
     CLI::App command(
-        "Put load on a server: N keep-alive connections, each sending its next request when the last is answered.",
+        "Put load on a server: N keep-alive connections, each sending its next request when the last is answered, or "
+        "with --rate at fixed times.",
         "holdfast bench");
     load_plan plan;
     std::string urls = default_urls();
@@ -80,6 +93,7 @@ int bench(int argc, char** argv) {
     if (!app::parse_arguments(command, argc, argv)) return 0;
     options.read();
     plan.servers = parse_urls(urls);
+    refuse_contradictions(plan);
 
     app::raise_descriptor_limit();
     const std::optional<load_report> report = run_load_test(plan);

@@ -11,27 +11,23 @@ namespace {
 
 namespace json = boost::json;
 
-/// The kind of latency whose count is the throughput.
-std::string_view throughput_kind(load_kind kind) {
+/// What a round of several requests counts as; empty where a round is one request.
+std::string_view rounds_name(load_kind kind) {
     switch (kind) {
         case load_kind::pairs:
-            return "pair";
+        case load_kind::hot:
+            return "pairs_per_second";
+        case load_kind::mixed:
+            return "rounds_per_second";
         case load_kind::look:
-            return "look";
         case load_kind::health:
-            return "health";
+            return "";
     }
     return "";
 }
 
-std::string_view throughput_name(load_kind kind) {
-    return kind == load_kind::pairs ? "pairs_per_second" : "answers_per_second";
-}
-
-double per_second(const load_plan& plan, const load_report& report) {
-    const auto found = report.latencies.find(throughput_kind(plan.kind));
-    if (found == report.latencies.end() || report.measured.count() <= 0) return 0;
-    return static_cast<double>(found->second.count()) / report.measured.count();
+double per_second(std::uint64_t count, const load_report& report) {
+    return report.measured.count() > 0 ? static_cast<double>(count) / report.measured.count() : 0;
 }
 
 double to_ms(std::chrono::microseconds duration) {
@@ -49,9 +45,19 @@ std::string addresses(const load_plan& plan) {
     std::string text;
     for (const client::server_url& server : plan.servers) {
         if (!text.empty()) text += ", ";
-        text += "http://" + server.authority;
+        text += server.authority;
     }
     return text;
+}
+
+void write_throughput(std::ostream& out, const load_plan& plan, const load_report& report) {
+    const std::string_view rounds = rounds_name(plan.kind);
+    if (!rounds.empty()) out << rounds << ' ' << per_second(report.rounds, report) << '\n';
+    out << "answers_per_second " << per_second(report.answers, report) << '\n';
+    if (plan.rounds_per_second > 0)
+        out << "rate " << plan.rounds_per_second << ": " << report.started << " started, " << report.never_started
+            << " never started\n";
+    if (!rounds.empty()) out << "refused " << report.refused << '\n';
 }
 
 void write_latencies(std::ostream& out, const load_report& report) {
@@ -81,9 +87,8 @@ std::string to_table(const load_plan& plan, const load_report& report) {
     std::ostringstream out;
     out << std::fixed << std::setprecision(1) << to_text(plan.kind) << " on " << addresses(plan) << ": "
         << plan.connections << " connections, " << report.measured.count() << " s after " << plan.warmup.count()
-        << " s of warming up\n"
-        << throughput_name(plan.kind) << ' ' << per_second(plan, report) << '\n';
-    if (plan.kind == load_kind::pairs) out << "refused " << report.refused << '\n';
+        << " s of warming up\n";
+    write_throughput(out, plan, report);
     if (plan.idle_connections > 0)
         out << "idle connections: " << report.idle_connections_opened << " opened, " << report.idle_connections_kept
             << " still open at the end\n";
@@ -101,13 +106,21 @@ std::string to_json(const load_plan& plan, const load_report& report) {
     json::object text{{"mode", to_text(plan.kind)},
                       {"connections", plan.connections},
                       {"seconds", report.measured.count()},
+                      {"rate", nullptr},
+                      {"answers_per_second", per_second(report.answers, report)},
                       {"refused", report.refused},
                       {"errors", errors_in_all(report)},
                       {"errors_by_kind", std::move(errors)},
                       {"latencies_ms", latencies_json(report)},
                       {"idle_connections", json::object{{"opened", report.idle_connections_opened},
                                                         {"kept", report.idle_connections_kept}}}};
-    text.emplace(throughput_name(plan.kind), per_second(plan, report));
+    if (const std::string_view rounds = rounds_name(plan.kind); !rounds.empty())
+        text.emplace(rounds, per_second(report.rounds, report));
+    if (plan.rounds_per_second > 0) {
+        text["rate"] = plan.rounds_per_second;
+        text["started"] = report.started;
+        text["never_started"] = report.never_started;
+    }
     return json::serialize(text) + '\n';
 }
 
