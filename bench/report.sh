@@ -26,7 +26,7 @@ best_of_pgbench() {
 }
 
 # Short for people: three significant digits of small numbers, all digits before the point of large ones.
-rounded() { awk -v n="$1" 'BEGIN { printf n < 100 ? "%.3g" : "%.0f", n }'; }
+rounded() { awk -v n="$1" 'BEGIN { printf((n < 100 ? "%.3g" : "%.0f"), n) }'; }
 
 # ---- what it must reach ----
 
@@ -39,7 +39,7 @@ judge() { # bound measure required goal value unit
     fi
     verdict=$(awk -v bound="$1" -v required="$required" -v goal="$goal" -v value="$value" 'BEGIN {
         sign = bound == "at least" ? 1 : -1
-        print value * sign >= goal * sign ? "goal reached" : value * sign >= required * sign ? "reached" : "**MISSED**"
+        print(value * sign >= goal * sign ? "goal reached" : value * sign >= required * sign ? "reached" : "**MISSED**")
     }')
     echo "| $measure | $1 $required$unit | $goal$unit | $(rounded "$value")$unit | $verdict |"
 }

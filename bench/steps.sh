@@ -10,7 +10,7 @@ say() { echo "bench: $*" >&2; }
 record() { # key value unit label
     [[ $2 =~ ^[0-9]+([.][0-9]+)?(e[-+]?[0-9]+)?$ ]] || fail "$4: \"$2\" is no figure"
     printf '%s\t%s\t%s\t%s\n' "$@" >>"$figures"
-    say "$round_name$4: $(awk -v n="$2" 'BEGIN { printf n < 100 ? "%.3g" : "%.0f", n }') $3"
+    say "$round_name$4: $(rounded "$2") $3"
 }
 
 # Prints the newest figure $1, or nothing.
@@ -25,11 +25,11 @@ put_load() {
     count_errors "holdfast bench ${*:2}"
 }
 
-# Runs `rival_load` on rival $1 at port $2 with the arguments $3...
+# Runs `rival_load` on rival $1 with the arguments $2...
 put_rival_load() {
-    report=$("$rival_load" "$1" --port "$2" --seconds "$seconds" --warmup-seconds "$warmup_seconds" --json "${@:3}" \
-        2>"$logs/load.log") || fail "rival_load $1 ${*:3} failed: $(tail -n 3 "$logs/load.log") $report"
-    count_errors "rival_load $1 ${*:3}"
+    report=$("$rival_load" "$1" --seconds "$seconds" --warmup-seconds "$warmup_seconds" --json "${@:2}" \
+        2>"$logs/load.log") || fail "rival_load $* failed: $(tail -n 3 "$logs/load.log") $report"
+    count_errors "rival_load $*"
 }
 
 # Requests that failed are told, and no part of any throughput.
@@ -77,13 +77,13 @@ step_pgbench() {
 step_redis() {
     local connections
     for connections in 64 256; do
-        put_rival_load redis "$redis_port" --connections "$connections" --resources "$names"
+        put_rival_load redis --port "$redis_port" --connections "$connections" --resources "$names"
         record "redis.$connections" "$(reported .pairs_per_second)" pairs/s "Redis, $connections connections"
     done
 }
 
 step_etcd() {
-    put_rival_load etcd "$etcd_port" --connections 64 --resources "$names"
+    put_rival_load etcd --url "http://127.0.0.1:$etcd_port" --connections 64 --resources "$names"
     record etcd.64 "$(reported .pairs_per_second)" pairs/s 'etcd, 64 connections'
 }
 
@@ -227,7 +227,7 @@ churn() { # key label
     put_load "$churn_url" --connections 64 --resources 10000
     after=$(churn_counts)
     record "churn.$1" "$(reported .pairs_per_second)" pairs/s "churn on 10000 names, $2"
-    record "churn.$1.hot" "$(awk -F '|' 'NR == 1 { hot = $1; all = $2 } NR == 2 { printf "%.2f", all > $2 ? 0 : ($1 - hot) / ($2 - all) * 100 }' <<<"$before
+    record "churn.$1.hot" "$(awk -F '|' 'NR == 1 { hot = $1; all = $2 } NR == 2 { printf "%.2f", ($2 > all ? ($1 - hot) / ($2 - all) * 100 : 0) }' <<<"$before
 $after")" % "churn, $2: updates that stayed in their page (HOT)"
     record "churn.$1.size" "$(sql "SELECT pg_table_size('churn.distributed_locks') / 1048576.0")" MiB "churn, $2: size of the table at the end"
 }
@@ -291,7 +291,7 @@ measure_memory() { # key connections label bench-arguments
     count_errors "holdfast bench ${*:4}"
     ((peak)) || fail "$3: there were never $2 connections at a time"
     record "$1.resident" "$peak" KiB "$3: resident memory of the node"
-    record "$1" "$(awk -v before="$before" -v peak="$peak" -v n="$2" 'BEGIN { printf "%.2f", peak > before ? (peak - before) / n : 0 }')" \
+    record "$1" "$(awk -v before="$before" -v peak="$peak" -v n="$2" 'BEGIN { printf "%.2f", (peak > before ? (peak - before) / n : 0) }')" \
         KiB "$3: resident memory per connection"
     stop_server "$node"
 }
