@@ -2,6 +2,7 @@
 #include "holdfast/app/descriptor_limit.hpp"
 #include "holdfast/app/option_set.hpp"
 #include "holdfast/app/usage_error.hpp"
+#include "holdfast/cli/load_options.hpp"
 #include "holdfast/cli/load_report_text.hpp"
 #include "holdfast/cli/load_test.hpp"
 #include "holdfast/cli/subcommands.hpp"
@@ -41,31 +42,17 @@ std::vector<client::server_url> parse_urls(std::string_view list) {
 }
 
 void add_plan(app::option_set& options, load_plan& plan) {
-    const auto add_number = [&](app::option_name name, std::int64_t min, std::int64_t max, auto& target) {
-        options.add_whole_number(
-            name, "NUMBER", min, max, static_cast<std::int64_t>(target),
-            [&target](std::int64_t n) { target = static_cast<std::remove_reference_t<decltype(target)>>(n); });
-    };
-    const auto add_seconds = [&](app::option_name name, std::int64_t min, std::int64_t max,
-                                 std::chrono::seconds& target) {
-        options.add_whole_number(name, "SECONDS", min, max, target.count(),
-                                 [&target](std::int64_t n) { target = std::chrono::seconds(n); });
-    };
     options.add_choice({"mode", "Load", "What each connection does over and over"},
                        {"pairs", "mixed", "hot", "look", "health"}, static_cast<std::size_t>(plan.kind),
                        [&plan](std::size_t n) { plan.kind = kinds.at(n); });
-    add_number({"connections", "Load", "Keep-alive connections, each with one request at a time"}, 0, 100'000,
-               plan.connections);
-    add_number({"rate", "Load", "Start so many a second, whatever became of those before; 0: each after the last"}, 0,
+    add_load_options(options, plan);
+    add_number(options,
+               {"rate", "Load", "Start so many a second, whatever became of those before; 0: each after the last"}, 0,
                1'000'000, plan.rounds_per_second);
-    add_seconds({"seconds", "Load", "Length of the measurement"}, 1, 86'400, plan.length);
-    add_seconds({"warmup-seconds", "Load", "Load before the measurement"}, 0, 3'600, plan.warmup);
-    add_seconds({"answer-limit-seconds", "Load", "Give a request up after this"}, 1, 3'600, plan.answer_limit);
-    add_number({"idle-connections", "Load", "Connections beside these that stay silent, to measure memory"}, 0,
+    add_number(options, {"idle-connections", "Load", "Connections beside these that stay silent, to measure memory"}, 0,
                1'000'000, plan.idle_connections);
-    add_number({"resources", "Locks", "How many names to choose from"}, 1, 1'000'000'000'000, plan.resources);
     options.add_text({"resource", "Locks", "The one name of --mode hot"}, "NAME", plan.hot_resource);
-    add_number({"ttl-seconds", "Locks", "Length of the leases"}, 1, 315'360'000, plan.ttl_seconds);
+    add_number(options, {"ttl-seconds", "Locks", "Length of the leases"}, 1, 315'360'000, plan.ttl_seconds);
 }
 
 void refuse_contradictions(const load_plan& plan) {
