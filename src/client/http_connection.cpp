@@ -71,6 +71,7 @@ public:
         auto [fault] = co_await socket_.async_connect(server_, as_result);
         end(fault);
         if (!fault) socket_.set_option(asio::ip::tcp::no_delay(true), fault);
+        if (!fault) socket_.non_blocking(true, fault);
         is_open_ = !fault;
         if (fault) close();
         co_return fault;
@@ -98,7 +99,6 @@ public:
     bool was_closed_by_server() {
         if (!is_open_) return true;
         error_code fault;
-        socket_.non_blocking(true, fault);
         char byte;
         socket_.receive(asio::buffer(&byte, 1), asio::ip::tcp::socket::message_peek, fault);
         return fault != asio::error::would_block;
@@ -123,8 +123,16 @@ private:
 
     asio::awaitable<error_code> transfer() {
         parser_.emplace(body_);
-        auto [fault, sent] = co_await asio::async_write(socket_, asio::buffer(outgoing_), as_result);
-        if (fault) co_return fault;
+        // A request nearly always fits into the socket at once; then there is nothing to wait for, and no way through
+        // the scheduler.
+        error_code fault;
+        const std::size_t sent = socket_.write_some(asio::buffer(outgoing_), fault);
+        if (fault && fault != asio::error::would_block) co_return fault;
+        if (sent < outgoing_.size()) {
+            auto [write_fault, rest] = co_await asio::async_write(socket_, asio::buffer(outgoing_) + sent, as_result);
+            if (write_fault) co_return write_fault;
+        }
+        fault = {};
         while (!parser_->is_done()) {
             auto [read_fault, got] = co_await socket_.async_read_some(buffer_.prepare(read_bytes), as_result);
             buffer_.commit(got);
