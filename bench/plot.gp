@@ -11,8 +11,8 @@ set logscale x 2
 set xrange [0.8:1300]
 set yrange [0:*]
 set xtics (1, 8, 16, 32, 64, 256, 1024)
-set format y "%'.0f"
-set grid ytics linecolor '#dddddd'
+set format y '%.0f'
+set grid ytics linetype 1 linecolor '#cccccc'
 set border 3
 set tics nomirror
 set key top left

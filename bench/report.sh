@@ -97,7 +97,7 @@ TEXT
 versions() {
     local name
     cat <<TEXT
-- Holdfast: $("$holdfast" version | head -n 1)
+- Holdfast: $("$holdfast" version | paste -s -d ' ' | tr -s ' ')
 - PostgreSQL: $(sql 'SHOW server_version'); fsync, synchronous_commit and full_page_writes are on (asked for by SHOW), wal_sync_method = $(sql 'SHOW wal_sync_method'); beside the defaults $(database_settings | paste -s -d ',' | sed 's/,/, /g')
 TEXT
     [[ ! ${redis_port-} ]] || echo "- Redis: $(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/'); appendonly $(redis_setting appendonly), appendfsync $(redis_setting appendfsync) (asked for by CONFIG GET), no snapshots, no rewrite of the log"
@@ -112,8 +112,9 @@ write_results() {
     cat <<TEXT
 # What scripts/bench measured
 
-Written by \`scripts/bench${given:+ $given}\` on $started_at, $rounds rounds of $seconds s a step; figures are medians of the rounds,
-ratios are those of medians. [How and why](README.md). To repeat it: the same command on a machine that does nothing else.
+Written by \`scripts/bench${given:+ $given}\` on $started_at: $rounds round$( ((rounds == 1)) || echo s), $seconds s a step, $names names.
+Figures are medians of the rounds, ratios are those of medians. [How and why](README.md). To repeat it: the same command on a
+machine that does nothing else.
 
 ## What it must reach
 

@@ -32,13 +32,14 @@ put_rival_load() {
     count_errors "rival_load $*"
 }
 
-# Requests that failed are told, and no part of any throughput.
+# Requests that failed are told, and no part of any throughput; nor are those of an open loop that never left.
 count_errors() {
-    local errors
-    errors=$(jq -r .errors <<<"$report")
+    local errors kinds
+    errors=$(jq -r '.errors + (.never_started // 0)' <<<"$report")
     [[ $errors == 0 ]] && return
-    say "$1: $errors errors: $(jq -c .errors_by_kind <<<"$report")"
-    printf '%s\t%s\t%s\n' "$1" "$errors" "$(jq -c .errors_by_kind <<<"$report")" >>"$errors_seen"
+    kinds=$(jq -c '.errors_by_kind + (if (.never_started // 0) > 0 then {"never started": .never_started} else {} end)' <<<"$report")
+    # Ports are other ones in each run.
+    printf '%s\t%s\t%s\n' "$(sed -E 's/ --(port|url) [^ ]+//' <<<"$1")" "$errors" "$kinds" | tee -a "$errors_seen" >&2
 }
 
 reported() { jq -r "$1 // empty" <<<"$report"; }
