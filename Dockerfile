@@ -16,7 +16,7 @@ RUN cmake --preset release -DHOLDFAST_TESTS=OFF -DHOLDFAST_COMMIT=$HOLDFAST_COMM
 
 FROM debian:trixie-slim
 RUN apt-get update \
-    && apt-get install -y --no-install-recommends libboost-json1.83.0 libboost-url1.83.0 libpqxx-7.10 libspdlog1.15 \
+    && apt-get install -y --no-install-recommends libboost-json1.83.0 libboost-url1.83.0 libpqxx-7.10 libprometheus-cpp-core1.0 libspdlog1.15 \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin \
     && useradd --system --no-create-home --shell /usr/sbin/nologin holdfast
 COPY --from=build /holdfast/build/release/holdfast /usr/local/bin/holdfast

@@ -45,13 +45,16 @@ constexpr std::uint64_t descriptors_beside_clients = 64;
 /// of them run on the context.
 class node final : public service::readiness {
 public:
-    node(const settings& settings, log_journal& journal)
+    node(const settings& settings, log_journal& journal, const build_name& build)
         : settings_(settings),
           journal_(journal),
+          metrics_(build),
           signals_(io_, SIGTERM, SIGINT),
           watch_timer_(io_),
-          database_(io_.get_executor(), settings.database, journal),
-          service_(database_.store(), settings.request_deadline) {}
+          database_(io_.get_executor(), settings.database, journal, metrics_),
+          service_(database_.store(), settings.request_deadline) {
+        metrics_.ask_state([this] { return node_state{ready(), database_.waiting()}; });
+    }
 
     bool ready() const noexcept override { return !is_draining_ && database_.writable(); }
 
@@ -70,6 +73,7 @@ private:
 
     const settings& settings_;
     log_journal& journal_;
+    prometheus_metrics metrics_;
     asio::io_context io_{1};
     asio::signal_set signals_;
     asio::steady_timer watch_timer_;
@@ -97,7 +101,7 @@ int node::run() {
 bool node::listen() {
     const std::string& address = settings_.server.listen_address;
     try {
-        server_.emplace(io_.get_executor(), settings_.server, service_, *this, journal_);
+        server_.emplace(io_.get_executor(), settings_.server, service_, *this, metrics_, journal_);
     } catch (const boost::system::system_error& error) {
         const std::string reason = error.code().message();
         journal_.write(log_level::error, "cannot_listen",
@@ -190,9 +194,9 @@ void prepare_process(const settings& settings, log_journal& journal) {
 
 }  // namespace
 
-int run_node(const settings& settings, log_journal& journal) {
+int run_node(const settings& settings, log_journal& journal, const build_name& build) {
     prepare_process(settings, journal);
-    node node(settings, journal);
+    node node(settings, journal, build);
     return node.run();
 }
 

@@ -27,7 +27,7 @@ int serve(int argc, char** argv) {
                    {"commit", std::string_view(HOLDFAST_COMMIT)},
                    {"pid", static_cast<std::int64_t>(::getpid())}});
     app::log_settings(journal, settings);
-    return app::run_node(settings, journal);
+    return app::run_node(settings, journal, {HOLDFAST_VERSION, HOLDFAST_COMMIT});
 }
 
 }  // namespace holdfast::cli

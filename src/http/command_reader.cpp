@@ -289,6 +289,7 @@ std::span<const member_rule> members_of(operation meant) noexcept {
         case operation::readiness:
         case operation::openapi:
         case operation::problem_type:
+        case operation::metrics:
             return {};
     }
     return {};

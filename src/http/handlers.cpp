@@ -119,6 +119,8 @@ awaitable<reply> handlers::dispatch(const request& request) {
             co_return openapi();
         case operation::problem_type:
             co_return tell_problem_type(request);
+        case operation::metrics:
+            co_return reply(200, metrics_type, metrics_.page());
     }
     co_return internal_failure("a route without a handler", request);
 }

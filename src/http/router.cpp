@@ -8,7 +8,7 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::array<route, 9> table{{
+constexpr std::array<route, 10> table{{
     {"GET", "/locks/{resource}", operation::look},
     {"POST", "/locks/{resource}", operation::acquire},
     {"DELETE", "/locks/{resource}", operation::release},
@@ -18,6 +18,7 @@ constexpr std::array<route, 9> table{{
     {"GET", "/readyz", operation::readiness},
     {"GET", "/openapi.json", operation::openapi},
     {"GET", "/problems/{name}", operation::problem_type},
+    {"GET", "/metrics", operation::metrics},
 }};
 
 constexpr std::string_view allow_anywhere = "GET, HEAD, POST, DELETE, OPTIONS";

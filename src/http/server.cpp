@@ -13,8 +13,8 @@ namespace holdfast::http {
 class server::implementation {
 public:
     implementation(boost::asio::any_io_executor executor, server_settings settings, service::lease_service& service,
-                   const service::readiness& readiness, domain::journal& journal)
-        : sessions(std::make_shared<session_group>(executor, settings, service, readiness, journal)),
+                   const service::readiness& readiness, metrics& metrics, domain::journal& journal)
+        : sessions(std::make_shared<session_group>(executor, settings, service, readiness, metrics, journal)),
           door(std::make_shared<listener>(executor, settings.listen_address, settings.port, sessions, journal)) {}
 
     const std::shared_ptr<session_group> sessions;
@@ -22,9 +22,9 @@ public:
 };
 
 server::server(boost::asio::any_io_executor executor, server_settings settings, service::lease_service& service,
-               const service::readiness& readiness, domain::journal& journal)
-    : implementation_(
-          std::make_unique<implementation>(std::move(executor), std::move(settings), service, readiness, journal)) {}
+               const service::readiness& readiness, metrics& metrics, domain::journal& journal)
+    : implementation_(std::make_unique<implementation>(std::move(executor), std::move(settings), service, readiness,
+                                                       metrics, journal)) {}
 
 server::~server() {
     implementation_->door->close();

@@ -466,8 +466,8 @@ boost::asio::awaitable<session::io_result> session::write(std::string_view bytes
 boost::asio::awaitable<session::io_result> session::write_answer(exchange& exchange, reply answer, bool keep_alive) {
     exchange.name_it();
     const std::string bytes = format(exchange, answer, keep_alive);
-    // Before the client can see the answer, so that whoever asks the log about it finds the line.
-    log(exchange, answer);
+    // Before the client can see the answer, so that whoever asks the log or the metrics about it finds it there.
+    record(exchange, answer);
     co_return co_await write(bytes);
 }
 
@@ -491,7 +491,7 @@ boost::asio::awaitable<void> session::linger() {
     }
 }
 
-// ---- The answer's bytes, and the log.
+// ---- The answer's bytes, and what is written down about it.
 
 std::string session::format(const exchange& exchange, const reply& answer, bool keep_alive) const {
     const bool http_1_0 = exchange.request().http_1_0;
@@ -521,9 +521,12 @@ std::string session::format(const exchange& exchange, const reply& answer, bool 
     return head;
 }
 
-void session::log(const exchange& exchange, const reply& answer) const {
-    const auto duration = std::chrono::duration<double, std::milli>(steady::now() - exchange.started());
+void session::record(const exchange& exchange, const reply& answer) const {
+    const auto elapsed = steady::now() - exchange.started();
     const auto& request = exchange.request();
+    const bool matched = request.route.result == match_result::matched;
+    group_->metrics().answered(matched ? std::optional(request.route.meant) : std::nullopt, answer.status, elapsed);
+    const auto duration = std::chrono::duration<double, std::milli>(elapsed);
     const bool slow = duration >= group_->settings().slow_request;
     if (answer.status < 400 && !slow) return;
     // A probe that hears "not ready" twice a second is the node's state, which has its own events, and no failure.

@@ -13,11 +13,12 @@ namespace holdfast::http {
 
 session_group::session_group(boost::asio::any_io_executor executor, server_settings settings,
                              service::lease_service& service, const service::readiness& readiness,
-                             domain::journal& journal)
+                             http::metrics& metrics, domain::journal& journal)
     : executor_(executor),
       settings_(std::move(settings)),
+      metrics_(metrics),
       journal_(journal),
-      handlers_(settings_, service, readiness, ids_),
+      handlers_(settings_, service, readiness, metrics, ids_),
       emptied_(executor) {}
 
 session_group::~session_group() = default;
@@ -57,11 +58,13 @@ void session_group::cut_off() {
 void session_group::enlist(session& member, bool refused) {
     sessions_.insert(&member);
     ++(refused ? refused_ : served_);
+    if (!refused) metrics_.connection_opened();
 }
 
 void session_group::delist(session& member, bool refused) noexcept {
     sessions_.erase(&member);
     --(refused ? refused_ : served_);
+    if (!refused) metrics_.connection_closed();
     if (sessions_.empty()) emptied_.cancel();
 }
 

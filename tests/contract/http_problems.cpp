@@ -78,6 +78,7 @@ BOOST_AUTO_TEST_CASE(method_not_allowed) {
     check("DELETE", "/readyz", "GET, HEAD, OPTIONS");
     check("POST", "/openapi.json", "GET, HEAD, OPTIONS");
     check("PUT", "/problems/not-found", "GET, HEAD, OPTIONS");
+    check("POST", "/metrics", "GET, HEAD, OPTIONS");
 }
 
 BOOST_AUTO_TEST_CASE(request_timeout) {

@@ -125,6 +125,7 @@ bool asks_the_store(http::operation meant) {
         case http::operation::readiness:
         case http::operation::openapi:
         case http::operation::problem_type:
+        case http::operation::metrics:
             return false;
     }
     return false;
@@ -143,6 +144,7 @@ std::string body_for(http::operation meant, const std::string& owner = "me") {
         case http::operation::readiness:
         case http::operation::openapi:
         case http::operation::problem_type:
+        case http::operation::metrics:
             return {};
     }
     return {};
@@ -238,6 +240,7 @@ void add_own_cases(const http::route& route, std::vector<status_case>& cases) {
             return;
         case http::operation::health:
         case http::operation::openapi:
+        case http::operation::metrics:
             cases.push_back({route, 200, plain});
             return;
     }
@@ -346,7 +349,8 @@ BOOST_AUTO_TEST_CASE(every_documented_status_is_produced_and_every_produced_one_
         if (!response.contains("content")) continue;
         const json::object& content = response.at("content").as_object();
         BOOST_TEST(content.contains(answer.header("Content-Type")));
-        check_against(content.begin()->value().at("schema"), json_of(answer));
+        if (!answer.header("Content-Type").starts_with("text/"))
+            check_against(content.begin()->value().at("schema"), json_of(answer));
     }
     for (const http::route& route : http::routes())
         for (const auto& status : keys_of(operation(route).at("responses"))) {

@@ -118,8 +118,8 @@ http_node::http_node(http::server_settings settings)
       store_([this] { return domain::timestamp(std::chrono::microseconds(clock_us_.load())); }),
       service_(store_, std::chrono::seconds(5)),
       work_(context_.get_executor()),
-      sessions_(
-          std::make_shared<http::session_group>(context_.get_executor(), settings_, service_, readiness_, journal_)),
+      sessions_(std::make_shared<http::session_group>(context_.get_executor(), settings_, service_, readiness_,
+                                                      metrics_, journal_)),
       thread_([this] { context_.run(); }) {}
 
 http_node::~http_node() {
@@ -170,7 +170,8 @@ std::uint16_t http_node::listen() {
     on_io_thread([this] {
         auto settings = settings_;
         settings.port = 0;
-        server_ = std::make_unique<http::server>(context_.get_executor(), settings, service_, readiness_, journal_);
+        server_ =
+            std::make_unique<http::server>(context_.get_executor(), settings, service_, readiness_, metrics_, journal_);
         server_->start();
     });
     return server_->port();

@@ -4,6 +4,7 @@
 // The HTTP layer of a node without a database, served by a thread of its own: real sessions over socketpairs (or, on
 // request, a real listener), the memory store behind them, a clock that the test sets.
 
+#include "holdfast/app/prometheus_metrics.hpp"
 #include "holdfast/domain/journal.hpp"
 #include "holdfast/http/server.hpp"
 #include "holdfast/http/session_group.hpp"
@@ -107,11 +108,14 @@ public:
     faulty_store& store() { return store_; }
     told_readiness& readiness() { return readiness_; }
     const kept_journal& journal() const { return journal_; }
+    /// The real ones. Counting is safe from any thread; the page is the I/O thread's.
+    app::prometheus_metrics& metrics() { return metrics_; }
 
 private:
     http::server_settings settings_;
     std::atomic<std::int64_t> clock_us_;
     kept_journal journal_;
+    app::prometheus_metrics metrics_{{"1.2.3", "abc"}};
     told_readiness readiness_;
     faulty_store store_;
     service::lease_service service_;

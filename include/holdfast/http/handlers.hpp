@@ -1,6 +1,7 @@
 #ifndef HOLDFAST_HTTP_HANDLERS_HPP
 #define HOLDFAST_HTTP_HANDLERS_HPP
 
+#include "holdfast/http/metrics.hpp"
 #include "holdfast/http/reply.hpp"
 #include "holdfast/http/request.hpp"
 #include "holdfast/http/server_settings.hpp"
@@ -17,8 +18,8 @@ class handlers {
 public:
     /// All of them must outlive the handlers.
     handlers(const server_settings& settings, service::lease_service& service, const service::readiness& readiness,
-             unique_ids& ids)
-        : settings_(settings), service_(service), readiness_(readiness), ids_(ids) {}
+             http::metrics& metrics, unique_ids& ids)
+        : settings_(settings), service_(service), readiness_(readiness), metrics_(metrics), ids_(ids) {}
 
     /// Answers a request that passed answer_from_head and whose body is whole. An exception becomes a 500 with an
     /// opaque id; only cancellation (operation_aborted) comes out as one.
@@ -37,6 +38,7 @@ private:
     const server_settings& settings_;
     service::lease_service& service_;
     const service::readiness& readiness_;
+    http::metrics& metrics_;
     unique_ids& ids_;
 };
 

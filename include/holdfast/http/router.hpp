@@ -3,6 +3,7 @@
 
 // Contract, section 4: which request is meant by a method and a target. Pure: text in, values out.
 
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,7 +11,9 @@
 
 namespace holdfast::http {
 
-enum class operation { acquire, look, release, renew, health, readiness, openapi, problem_type };
+enum class operation { acquire, look, release, renew, health, readiness, openapi, problem_type, metrics };
+
+inline constexpr std::size_t operations = 9;
 
 /// One line of the request table. A pattern has at most one variable segment, in braces.
 struct route {

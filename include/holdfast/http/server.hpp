@@ -2,6 +2,7 @@
 #define HOLDFAST_HTTP_SERVER_HPP
 
 #include "holdfast/domain/journal.hpp"
+#include "holdfast/http/metrics.hpp"
 #include "holdfast/http/server_settings.hpp"
 #include "holdfast/service/lease_service.hpp"
 #include "holdfast/service/readiness.hpp"
@@ -19,9 +20,9 @@ namespace holdfast::http {
 class server {
 public:
     /// Binds and listens, but accepts nothing yet. Throws boost::system::system_error when the address cannot be bound.
-    /// `service`, `readiness` and `journal` must outlive the server.
+    /// `service`, `readiness`, `metrics` and `journal` must outlive the server.
     server(boost::asio::any_io_executor executor, server_settings settings, service::lease_service& service,
-           const service::readiness& readiness, domain::journal& journal);
+           const service::readiness& readiness, metrics& metrics, domain::journal& journal);
     ~server();
 
     /// The port that was bound.

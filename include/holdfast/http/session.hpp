@@ -68,7 +68,7 @@ private:
     awaitable<io_result> wait(connection::wait_type event);
 
     std::string format(const exchange& exchange, const reply& answer, bool keep_alive) const;
-    void log(const exchange& exchange, const reply& answer) const;
+    void record(const exchange& exchange, const reply& answer) const;
 
     void arm(time_point deadline);
     void arm(std::chrono::milliseconds from_now);

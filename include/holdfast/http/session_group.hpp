@@ -4,6 +4,7 @@
 #include "holdfast/domain/journal.hpp"
 #include "holdfast/http/handlers.hpp"
 #include "holdfast/http/limits.hpp"
+#include "holdfast/http/metrics.hpp"
 #include "holdfast/http/server_settings.hpp"
 #include "holdfast/http/unique_id.hpp"
 
@@ -29,9 +30,9 @@ using connection = boost::asio::generic::stream_protocol::socket;
 /// The connections of a server and what they share. Held by shared pointers; sessions keep it alive. I/O thread only.
 class session_group : public std::enable_shared_from_this<session_group> {
 public:
-    /// `service`, `readiness` and `journal` must outlive every session, or cut_off() must have been called.
+    /// `service`, `readiness`, `metrics` and `journal` must outlive every session, or cut_off() must have been called.
     session_group(boost::asio::any_io_executor executor, server_settings settings, service::lease_service& service,
-                  const service::readiness& readiness, domain::journal& journal);
+                  const service::readiness& readiness, http::metrics& metrics, domain::journal& journal);
     ~session_group();
 
     /// Serves the connection until it ends. With connections_max open already, it is told 503 `overloaded` and closed.
@@ -53,6 +54,7 @@ public:
     void delist(session& member, bool refused) noexcept;
     const server_settings& settings() const noexcept { return settings_; }
     handlers& handler() noexcept { return handlers_; }
+    http::metrics& metrics() noexcept { return metrics_; }
     domain::journal& journal() noexcept { return journal_; }
     unique_ids& ids() noexcept { return ids_; }
     /// The value of the header Date, now.
@@ -63,6 +65,7 @@ public:
 private:
     boost::asio::any_io_executor executor_;
     const server_settings settings_;
+    http::metrics& metrics_;
     domain::journal& journal_;
     unique_ids ids_;
     handlers handlers_;
