@@ -1,10 +1,12 @@
 #include "holdfast/app/process_figures.hpp"
 
-#include <dirent.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -14,9 +16,6 @@ namespace {
 
 struct close_file {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-};
-struct close_directory {
-    void operator()(DIR* directory) const noexcept { ::closedir(directory); }
 };
 using open_file = std::unique_ptr<std::FILE, close_file>;
 
@@ -37,18 +36,37 @@ double resident_bytes() noexcept {
     return static_cast<double>(pages) * static_cast<double>(::sysconf(_SC_PAGESIZE));
 }
 
-double open_descriptors() noexcept {
-    const std::unique_ptr<DIR, close_directory> directory(::opendir("/proc/self/fd"));
-    if (!directory) return 0;
-    double entries = 0;
-    while (const dirent* entry = ::readdir(directory.get()))
-        if (entry->d_name[0] != '.') ++entries;
-    return entries - 1;  // the directory itself
-}
-
 double descriptors_max() noexcept {
     rlimit limit{};
     return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? static_cast<double>(limit.rlim_cur) : 0;
+}
+
+/// How many numbers the table of descriptors has room for now: none above is open.
+int descriptor_table_size() noexcept {
+    const open_file file(std::fopen("/proc/self/status", "re"));
+    char line[256];
+    int size = 0;
+    while (file && std::fgets(line, sizeof line, file.get()))
+        if (std::sscanf(line, "FDSize: %d", &size) == 1) break;
+    return size;
+}
+
+/// poll() tells which numbers are no descriptors. Listing /proc/self/fd would make an inode for each one: more than
+/// twice the time, which the I/O thread has to spend, and with ten thousand connections that is felt.
+double open_descriptors() noexcept {
+    std::array<pollfd, 256> asked{};
+    const int step = static_cast<int>(std::min(static_cast<double>(asked.size()), descriptors_max()));
+    const int end = descriptor_table_size();
+    double open = 0;
+    for (int first = 0; first < end && step > 0; first += step) {
+        const int count = std::min(step, end - first);
+        for (int i = 0; i < count; ++i)
+            asked[static_cast<std::size_t>(i)] = {first + i, 0, 0};
+        if (::poll(asked.data(), static_cast<nfds_t>(count), 0) < 0) return 0;
+        open += static_cast<double>(std::count_if(asked.begin(), asked.begin() + count,
+                                                  [](const pollfd& each) { return !(each.revents & POLLNVAL); }));
+    }
+    return open;
 }
 
 /// Seconds after the start of the machine, from field 22 of /proc/self/stat. The name before may hold blanks and

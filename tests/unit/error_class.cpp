@@ -58,4 +58,23 @@ BOOST_DATA_TEST_CASE(what_was_not_sent_has_no_effect, boost::unit_test::data::ma
     BOOST_TEST((classify_failure(false, each.sqlstate, command_kind::release) == errc::unavailable));
 }
 
+BOOST_AUTO_TEST_CASE(failures_are_told_apart_for_the_operator) {
+    using holdfast::pg::failure_class;
+    const auto check = [](const char* sqlstate, failure_class wanted) {
+        BOOST_TEST((holdfast::pg::failure_class_of(sqlstate) == wanted), sqlstate);
+    };
+    for (const char* ended : {"", "08006", "57P01", "57P02", "57P03"})
+        check(ended, failure_class::connection_lost);
+    check("55P03", failure_class::row_locked);
+    check("57014", failure_class::timed_out);
+    check("40P01", failure_class::deadlock);
+    check("40001", failure_class::serialization);
+    check("25006", failure_class::read_only);
+    check("53300", failure_class::out_of_resources);
+    check("23514", failure_class::constraint);
+    check("42501", failure_class::refused);
+    for (const char* other : {"XX000", "22021", "55000", "40000", "25001"})
+        check(other, failure_class::other);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
