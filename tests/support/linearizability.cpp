@@ -15,8 +15,8 @@ namespace {
 using microseconds = std::int64_t;  // Moments since the epoch, and lengths.
 
 /// Bounds of the search: for one answer, and for all of them.
-constexpr std::size_t states_max = 20'000;
-constexpr std::size_t steps_max = 1'000'000;
+constexpr std::size_t states_max = 5'000;
+constexpr std::size_t steps_max = 100'000;
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
 struct range {

@@ -116,7 +116,8 @@ lock_call history_client::release(std::optional<std::int64_t> token) {
 }
 
 lock_call history_client::look() {
-    return end(begin(call_kind::look), client_.look(resource_));
+    lock_call call = begin(call_kind::look);
+    return end(std::move(call), client_.look(resource_));
 }
 
 lock_call history_client::begin(call_kind kind, std::int64_t ttl_seconds) const {
