@@ -2,6 +2,8 @@
 
 #include <boost/json/serialize.hpp>
 
+#include <algorithm>
+
 namespace holdfast::http {
 namespace {
 
@@ -10,15 +12,30 @@ void append_lock(std::string& json, const domain::lock& lock) {
     append_json_string(json, lock.resource().text());
     json += ",\"owner\":";
     append_json_string(json, lock.owner().text());
-    json += ",\"acquired_at\":\"" + domain::to_rfc3339(lock.acquired_at());
-    json += "\",\"expires_at\":\"" + domain::to_rfc3339(lock.expires_at());
-    json += "\",\"expires_in_ms\":" + std::to_string(lock.expires_in().count());
-    json += ",\"fencing_token\":" + std::to_string(lock.fencing_token().number()) + '}';
+    json += ",\"acquired_at\":\"";
+    json += domain::to_rfc3339(lock.acquired_at());
+    json += "\",\"expires_at\":\"";
+    json += domain::to_rfc3339(lock.expires_at());
+    json += "\",\"expires_in_ms\":";
+    json += std::to_string(lock.expires_in().count());
+    json += ",\"fencing_token\":";
+    json += std::to_string(lock.fencing_token().number());
+    json += '}';
 }
 
 }  // namespace
 
 void append_json_string(std::string& json, std::string_view text) {
+    // Names seldom need an escape, and the serializer takes twenty times as long.
+    const bool plain = std::all_of(text.begin(), text.end(), [](char each) {
+        return static_cast<unsigned char>(each) >= 0x20 && each != '"' && each != '\\';
+    });
+    if (plain) {
+        json += '"';
+        json += text;
+        json += '"';
+        return;
+    }
     json += boost::json::serialize(boost::json::string_view(text.data(), text.size()));
 }
 
@@ -29,7 +46,9 @@ std::string lock_json(const domain::lock& lock) {
 }
 
 std::string granted_json(const domain::lock& lock) {
-    std::string json = "{\"acquired\":true,\"lock\":";
+    std::string json;
+    json.reserve(160 + lock.resource().text().size() + lock.owner().text().size());
+    json += "{\"acquired\":true,\"lock\":";
     append_lock(json, lock);
     json += '}';
     return json;

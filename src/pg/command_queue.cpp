@@ -7,6 +7,25 @@ namespace holdfast::pg {
 using domain::errc;
 using std::chrono::steady_clock;
 
+namespace {
+
+/// Answers `follower` from what its leader left behind, if that is possible.
+bool follow(const operation& leader, operation& follower) {
+    const auto answer_with = [&](auto outcome) {
+        if (outcome) follower.result.emplace(std::move(*outcome));
+        return outcome.has_value();
+    };
+    if (const auto* acquire = std::get_if<domain::acquire_command>(&follower.what))
+        return answer_with(store::follow(*leader.after, *acquire));
+    if (const auto* renew = std::get_if<domain::renew_command>(&follower.what))
+        return answer_with(store::follow(*leader.after, *renew));
+    if (const auto* release = std::get_if<domain::release_command>(&follower.what))
+        return answer_with(store::follow(*leader.after, *release));
+    return false;  // Looks stand in no line.
+}
+
+}  // namespace
+
 std::optional<errc> command_queue::push(const operation_ptr& operation) {
     const std::scoped_lock lock(mutex_);
     if (closed_ || connections_ == 0) return errc::unavailable;
@@ -14,8 +33,12 @@ std::optional<errc> command_queue::push(const operation_ptr& operation) {
     const auto ticket = planner_.push(kind_of(operation->what), resource_of(operation->what).text(), operation);
     if (!ticket) return errc::overloaded;
     operation->ticket = *ticket;
-    announce_locked();
     return std::nullopt;
+}
+
+void command_queue::announce() {
+    const std::scoped_lock lock(mutex_);
+    announce_locked();
 }
 
 bool command_queue::withdraw(const operation& operation) {
@@ -35,21 +58,56 @@ bool command_queue::withdraw(const operation& operation) {
 
 command_queue::batch command_queue::take(lane lane, std::chrono::milliseconds wait) {
     std::unique_lock lock(mutex_);
-    if (lane == lane::fast) {
-        fast_.wait_for(lock, wait, [&] { return closed_ || planner_.ready(); });
-        if (closed_) return {};
-        batch taken = planner_.take();
-        announce_locked();  // There may be more than one batch.
-        return taken;
-    }
+    if (lane == lane::fast) return take_fast_locked(lock, wait);
     slow_.wait_for(lock, wait, [&] { return closed_ || !busy_.empty(); });
     return closed_ ? batch{} : take_slow_locked();
+}
+
+command_queue::batch command_queue::take_fast_locked(std::unique_lock<std::mutex>& lock,
+                                                     std::chrono::milliseconds wait) {
+    const auto give_up = steady_clock::now() + wait;
+    for (auto now = steady_clock::now(); !closed_ && now < give_up; now = steady_clock::now()) {
+        if (may_start_locked(now)) {
+            batch taken = planner_.take();
+            ++under_way_;
+            last_taken_ = now;
+            announce_locked();  // There may be more than one batch.
+            return taken;
+        }
+        const bool hold_back = planner_.ready() > 0 && !held_back_;
+        if (hold_back) held_back_ = true;
+        rest_locked(lock, hold_back ? std::min(give_up, last_taken_ + held_back_max) : give_up);
+        if (hold_back) held_back_ = false;
+    }
+    return {};
+}
+
+void command_queue::rest_locked(std::unique_lock<std::mutex>& lock, steady_clock::time_point until) {
+    std::condition_variable wake;
+    resting_.push_back(&wake);
+    wake.wait_until(lock, until);
+    std::erase(resting_, &wake);
+}
+
+bool command_queue::may_start_locked(steady_clock::time_point now) const {
+    const std::size_t rows = planner_.ready();
+    if (rows == 0) return false;
+    return under_way_ == 0 || rows >= rows_beside_another_ || now >= last_taken_ + held_back_max;
+}
+
+void command_queue::end_batch(lane lane) {
+    const std::scoped_lock lock(mutex_);
+    if (lane == lane::fast)
+        --under_way_;
+    else
+        announce_locked();
 }
 
 command_queue::batch command_queue::take_slow_locked() {
     batch taken;
     if (busy_.empty()) return taken;
     taken.push_back(std::move(busy_.front()));
+    planner_.seal_again(taken.back());
     busy_.pop_front();
     return taken;
 }
@@ -69,11 +127,19 @@ void command_queue::put_back(batch batch) {
     announce_locked();
 }
 
-void command_queue::finish(const batch& ended) {
+std::vector<operation_ptr> command_queue::finish(const batch& ended) {
+    std::vector<operation_ptr> followers;
     const std::scoped_lock lock(mutex_);
-    for (const planner::item& each : ended)
+    for (const planner::item& each : ended) {
+        if (each.entry->after)
+            planner_.follow(each.resource, each.sealed, [&](const operation_ptr& waiting) {
+                const bool answered = follow(*each.entry, *waiting);
+                if (answered) followers.push_back(waiting);
+                return answered;
+            });
         finish_locked(each);
-    announce_locked();
+    }
+    return followers;
 }
 
 std::vector<operation_ptr> command_queue::wait_for_rows(batch busy, std::chrono::milliseconds lock_timeout) {
@@ -122,7 +188,8 @@ std::size_t command_queue::size() const {
 std::vector<operation_ptr> command_queue::close() {
     const std::scoped_lock lock(mutex_);
     closed_ = true;
-    fast_.notify_all();
+    for (std::condition_variable* thread : resting_)
+        thread->notify_one();
     slow_.notify_all();
     closing_.notify_all();
     return empty_locked();
@@ -153,7 +220,10 @@ void command_queue::finish_locked(const planner::item& ended) {
 }
 
 void command_queue::announce_locked() {
-    if (planner_.ready()) fast_.notify_one();
+    // One thread is enough to watch a small batch grow.
+    const std::size_t rows = planner_.ready();
+    const bool worth_it = rows > 0 && (!held_back_ || under_way_ == 0 || rows >= rows_beside_another_);
+    if (worth_it && !resting_.empty()) resting_.back()->notify_one();
     if (!busy_.empty()) slow_.notify_one();
 }
 

@@ -70,6 +70,7 @@ public:
 
 private:
     // On the I/O thread.
+    void announce_soon();
     void arm_deadline_timer();
     void deadlines_passed();
     void past_deadline(const operation_ptr& operation);
@@ -103,6 +104,7 @@ private:
     asio::steady_timer ended_timer_;  ///< Cancelled when the last thread has ended.
     std::size_t running_threads_ = 0;
     bool stopped_ = false;
+    bool announcing_ = false;
 
     std::vector<socket_watch> watches_;
     std::vector<std::thread> threads_;
@@ -121,6 +123,7 @@ void connection_threads::core::submit(operation_ptr operation, answer_handler ha
         });
         return;
     }
+    announce_soon();
     operation->open_at = open_.emplace(operation->until, operation);
     const auto slot = asio::get_associated_cancellation_slot(*operation->handler);
     if (slot.is_connected()) {
@@ -135,6 +138,16 @@ void connection_threads::core::submit(operation_ptr operation, answer_handler ha
             });
     }
     if (*operation->open_at == open_.begin()) arm_deadline_timer();
+}
+
+/// Everything else that the I/O thread found ready comes first, and goes with the same batch.
+void connection_threads::core::announce_soon() {
+    if (announcing_) return;
+    announcing_ = true;
+    asio::post(executor_, [self = shared_from_this()] {
+        self->announcing_ = false;
+        self->queue_.announce();
+    });
 }
 
 void connection_threads::core::arm_deadline_timer() {
@@ -260,6 +273,7 @@ void connection_threads::core::serve(lane lane, socket_watch& watch) {
             run_batch(*session, lane, watch, std::move(batch));
         else
             queue_.put_back(std::move(batch));
+        queue_.end_batch(lane);
     }
     if (counted) post_failed(queue_.connection_down(), errc::unavailable);
     asio::post(executor_, [self = shared_from_this()] {
@@ -270,6 +284,7 @@ void connection_threads::core::serve(lane lane, socket_watch& watch) {
 bool connection_threads::core::reconnect(backend& session, lane lane, bool& counted) {
     static thread_local std::minstd_rand random(std::random_device{}());
     milliseconds backoff = backoff_min;
+    queue_.announce();  // What this thread leaves behind is another's.
     while (!queue_.closed()) {
         if (session.connect()) {
             if (lane == lane::fast && !counted) queue_.connection_up();
@@ -307,15 +322,18 @@ void connection_threads::core::run_batch(backend& session, lane lane, socket_wat
     command_queue::batch ended, busy;
     std::vector<operation_ptr> answered;
     for (std::size_t row = 0; row < batch.size(); ++row) {
-        if (auto* result = std::get_if<answer>(&replies[row])) {
-            batch[row].entry->result.emplace(std::move(*result));
+        if (auto* done = std::get_if<carried_out>(&replies[row])) {
+            batch[row].entry->result.emplace(std::move(done->answer));
+            batch[row].entry->after = std::move(done->after);
             answered.push_back(batch[row].entry);
             ended.push_back(std::move(batch[row]));
         } else {
             busy.push_back(std::move(batch[row]));
         }
     }
-    queue_.finish(ended);
+    const std::vector<operation_ptr> followers = queue_.finish(ended);
+    answered.insert(answered.end(), followers.begin(), followers.end());
+    if (!followers.empty()) meter_.followers_answered(followers.size());
     if (!busy.empty() && lane == lane::fast) meter_.slow_lane_entered(busy.size());
     if (!busy.empty()) post_failed(queue_.wait_for_rows(std::move(busy), settings_.lock_timeout), errc::overloaded);
     if (!answered.empty()) post_ended(std::move(answered));

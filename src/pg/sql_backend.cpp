@@ -1,6 +1,7 @@
 #include "holdfast/pg/sql_backend.hpp"
 
 #include "holdfast/pg/error_class.hpp"
+#include "holdfast/pg/result_row.hpp"
 #include "holdfast/pg/text_array.hpp"
 
 #include <algorithm>
@@ -28,10 +29,10 @@ timestamp as_timestamp(std::int64_t us) {
 
 /// The lease columns that the queries share, as of the clock reading beside them.
 struct lease_columns {
-    explicit lease_columns(const pqxx::row& row)
-        : acquired_at_us(row["acquired_at_us"].as<std::int64_t>()),
-          expires_at_us(row["expires_at_us"].as<std::int64_t>()),
-          clock_us(row["clock_us"].as<std::int64_t>()) {}
+    explicit lease_columns(const result_row& row)
+        : acquired_at_us(row.number(column::acquired_at_us)),
+          expires_at_us(row.number(column::expires_at_us)),
+          clock_us(row.number(column::clock_us)) {}
 
     std::int64_t left_us() const { return expires_at_us - clock_us; }
 
@@ -94,12 +95,22 @@ private:
         return std::get<Command>(*requests_[row].what);
     }
 
-    void answer_row(std::size_t row, reply with) { done_[row] = std::move(with); }
+    void answer_row(std::size_t row, carried_out with) { done_[row].emplace(std::move(with)); }
+
+    /// What a refusal was read from. Not known when the lease ended between the judgement and this reading.
+    static std::optional<store::standing> held_by(const resource_name& resource, const result_row& columns) {
+        const lease_columns lease(columns);
+        if (lease.left_us() <= 0) return std::nullopt;
+        auto holder = owner_name::parse(columns.text(column::holder));
+        if (!holder) throw std::logic_error("an owner in the database is no owner name");
+        lock held = lease.as_lock(resource, std::move(*holder), columns.number(column::fencing_token));
+        return store::standing::held(std::move(held), as_timestamp(lease.clock_us));
+    }
 
     /// A row that was granted before, and could not be answered, is no row without effect.
     void fail(const rows& which, errc why) {
         for (const std::size_t row : which)
-            answer_row(row, answer(touched_[row] ? errc::outcome_unknown : why));
+            answer_row(row, {answer(touched_[row] ? errc::outcome_unknown : why)});
     }
 
     /// The slow lane takes them one at a time, so waiting for the guilty one holds up nobody here.
@@ -108,7 +119,7 @@ private:
             if (touched_[row])
                 fail({row}, errc::overloaded);
             else
-                answer_row(row, row_busy());
+                done_[row].emplace(row_busy());
     }
 
     rows all_rows() const {
@@ -206,18 +217,20 @@ private:
         if (static_cast<std::size_t>(result.size()) != rows.size())
             throw std::logic_error("a query did not answer each of its rows");
         std::vector<bool> seen(rows.size());
-        for (const pqxx::row& row : result) {
-            const auto ordinal = row["ordinal"].as<std::size_t>();
+        const column_places places(result);
+        for (const pqxx::row& columns : result) {
+            const result_row row(columns, places);
+            const auto ordinal = static_cast<std::size_t>(row.number(column::ordinal));
             if (ordinal < 1 || ordinal > rows.size() || seen[ordinal - 1])
                 throw std::logic_error("a query answered a row twice");
             seen[ordinal - 1] = true;
-            owner_.clock_.read(row["clock_us"].as<std::int64_t>(), sent, received);
+            owner_.clock_.read(row.number(column::clock_us), sent, received);
             on_row(rows[ordinal - 1], row);
         }
     }
 
     /// The verdicts that all writes share. True if it was one of them.
-    bool shared_verdict(std::size_t row, const std::string& verdict) {
+    bool shared_verdict(std::size_t row, std::string_view verdict) {
         if (verdict == "busy") {
             // On the slow lane the statement waited: the row was deleted meanwhile, the next snapshot will say so.
             if (lane_ == pg::lane::fast) busy({row});
@@ -245,24 +258,24 @@ private:
         send(variant(query::acquire_fast, query::acquire_slow), which,
              {resources.str(), owners.str(), ttls.str(), keys.str(), limits.str(), std::to_string(least_limit),
               lock_wait_},
-             [&](std::size_t row, const pqxx::row& columns) { acquired(row, columns, grants); });
+             [&](std::size_t row, const result_row& columns) { acquired(row, columns, grants); });
         answer_grants(grants);
     }
 
-    void acquired(std::size_t row, const pqxx::row& columns, std::vector<grant>& grants) {
-        const auto verdict = columns["verdict"].as<std::string>();
+    void acquired(std::size_t row, const result_row& columns, std::vector<grant>& grants) {
+        const auto verdict = columns.text(column::verdict);
         const lease_columns lease(columns);
         if (shared_verdict(row, verdict) || verdict == "raced") return;
         if (verdict == "held") {
             // Nothing left: it ended while this statement ran, so ask again.
             if (lease.left_us() <= 0) return;
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::microseconds(lease.left_us()));
-            return answer_row(row, answer(acquire_outcome::held(left)));
+            const auto& command = get<acquire_command>(row);
+            return answer_row(row, {answer(acquire_outcome::held(left)), held_by(command.resource(), columns)});
         }
         if (verdict != "granted") throw std::logic_error("unknown verdict of acquire");
         touched_[row] = true;
-        grants.push_back(
-            {row, lease, columns["fencing_token"].as<std::int64_t>(), columns["stamp_age_us"].as<std::int64_t>()});
+        grants.push_back({row, lease, columns.number(column::fencing_token), columns.number(column::stamp_age_us)});
     }
 
     void answer_grants(const std::vector<grant>& grants) {
@@ -280,9 +293,9 @@ private:
     void answer_grant(const grant& each) {
         if (each.lease.expires_in().count() < 1) return;
         const auto& command = get<acquire_command>(each.row);
-        answer_row(
-            each.row,
-            answer(acquire_outcome::granted(each.lease.as_lock(command.resource(), command.owner(), each.token))));
+        lock grant = each.lease.as_lock(command.resource(), command.owner(), each.token);
+        auto after = store::standing::held(grant, as_timestamp(each.lease.clock_us), command.key());
+        answer_row(each.row, {answer(acquire_outcome::granted(std::move(grant))), std::move(after)});
     }
 
     void restamp(std::vector<grant>& grants) {
@@ -300,7 +313,7 @@ private:
         try {
             send(query::restamp, which,
                  {resources.str(), owners.str(), ttls.str(), tokens.str(), limits.str(), lock_wait_},
-                 [&](std::size_t row, const pqxx::row& columns) { restamped(row, columns, grants); });
+                 [&](std::size_t row, const result_row& columns) { restamped(row, columns, grants); });
         } catch (const statement_error& error) {
             if (owner_.connection_->broken()) throw;
             owner_.meter_.failed(failure_class_of(error.sqlstate()));
@@ -311,8 +324,8 @@ private:
     }
 
     /// A refused row stays open and acquires again: the grant is not ours any more, or its time is over.
-    void restamped(std::size_t row, const pqxx::row& columns, const std::vector<grant>& grants) {
-        if (columns["verdict"].as<std::string>() != "restamped") return;
+    void restamped(std::size_t row, const result_row& columns, const std::vector<grant>& grants) {
+        if (columns.text(column::verdict) != "restamped") return;
         const auto old = std::find_if(grants.begin(), grants.end(), [&](const grant& each) { return each.row == row; });
         answer_grant({row, lease_columns(columns), old->token, 0});
     }
@@ -329,20 +342,23 @@ private:
         }
         send(variant(query::renew_fast, query::renew_slow), which,
              {resources.str(), owners.str(), ttls.str(), tokens.str(), limits.str(), lock_wait_},
-             [&](std::size_t row, const pqxx::row& columns) { renewed(row, columns); });
+             [&](std::size_t row, const result_row& columns) { renewed(row, columns); });
     }
 
-    void renewed(std::size_t row, const pqxx::row& columns) {
-        const auto verdict = columns["verdict"].as<std::string>();
+    void renewed(std::size_t row, const result_row& columns) {
+        const auto verdict = columns.text(column::verdict);
         if (shared_verdict(row, verdict)) return;
-        if (verdict == "not_found") return answer_row(row, answer(renew_outcome::not_found()));
-        if (verdict == "forbidden") return answer_row(row, answer(renew_outcome::forbidden()));
+        const auto& command = get<renew_command>(row);
+        if (verdict == "not_found")
+            return answer_row(row, {answer(renew_outcome::not_found()), store::standing::free()});
+        if (verdict == "forbidden")
+            return answer_row(row, {answer(renew_outcome::forbidden()), held_by(command.resource(), columns)});
         if (verdict != "renewed") throw std::logic_error("unknown verdict of renew");
         const lease_columns lease(columns);
         if (lease.left_us() <= 0) return;  // Ended while the statement ran: ask again, it will be not_found.
-        const auto& command = get<renew_command>(row);
-        answer_row(row, answer(renew_outcome::renewed(lease.as_lock(command.resource(), command.owner(),
-                                                                    columns["fencing_token"].as<std::int64_t>()))));
+        lock renewed = lease.as_lock(command.resource(), command.owner(), columns.number(column::fencing_token));
+        auto after = store::standing::held(renewed, as_timestamp(lease.clock_us));
+        answer_row(row, {answer(renew_outcome::renewed(std::move(renewed))), std::move(after)});
     }
 
     void release(const rows& which) {
@@ -356,15 +372,18 @@ private:
         }
         send(variant(query::release_fast, query::release_slow), which,
              {resources.str(), owners.str(), tokens.str(), limits.str(), lock_wait_},
-             [&](std::size_t row, const pqxx::row& columns) { released(row, columns); });
+             [&](std::size_t row, const result_row& columns) { released(row, columns); });
     }
 
-    void released(std::size_t row, const pqxx::row& columns) {
-        const auto verdict = columns["verdict"].as<std::string>();
+    void released(std::size_t row, const result_row& columns) {
+        const auto verdict = columns.text(column::verdict);
         if (shared_verdict(row, verdict)) return;
-        if (verdict == "released") return answer_row(row, answer(release_result::released));
-        if (verdict == "not_found") return answer_row(row, answer(release_result::not_found));
-        if (verdict == "forbidden") return answer_row(row, answer(release_result::forbidden));
+        const auto& resource = get<release_command>(row).resource();
+        const auto free = store::standing::free();
+        if (verdict == "released") return answer_row(row, {answer(release_result::released), free});
+        if (verdict == "not_found") return answer_row(row, {answer(release_result::not_found), free});
+        if (verdict == "forbidden")
+            return answer_row(row, {answer(release_result::forbidden), held_by(resource, columns)});
         throw std::logic_error("unknown verdict of release");
     }
 
@@ -373,8 +392,8 @@ private:
         for (const std::size_t row : which)
             resources.add(get<look_command>(row).resource().text());
         bool read_only = false;
-        send(query::look, which, {resources.str()}, [&](std::size_t row, const pqxx::row& columns) {
-            read_only = columns["read_only"].as<std::string>() != "off";
+        send(query::look, which, {resources.str()}, [&](std::size_t row, const result_row& columns) {
+            read_only = columns.text(column::read_only) != "off";
             looked(row, columns);
         });
         if (!read_only) return;
@@ -382,16 +401,17 @@ private:
         owner_.connection_.reset();
     }
 
-    void looked(std::size_t row, const pqxx::row& columns) {
+    void looked(std::size_t row, const result_row& columns) {
         const lease_columns lease(columns);
         // What a lease has left may be less than a millisecond; then it is not worth showing, and ends before it is
         // read.
-        if (columns["verdict"].as<std::string>() != "found" || lease.expires_in().count() < 0)
-            return answer_row(row, answer(look_outcome::not_found()));
-        auto owner = owner_name::parse(columns["owner"].as<std::string>());
+        if (columns.text(column::verdict) != "found" || lease.expires_in().count() < 0)
+            return answer_row(row, {answer(look_outcome::not_found())});
+        auto owner = owner_name::parse(columns.text(column::owner));
         if (!owner) throw std::logic_error("an owner in the database is no owner name");
-        answer_row(row, answer(look_outcome::found(lease.as_lock(get<look_command>(row).resource(), std::move(*owner),
-                                                                 columns["fencing_token"].as<std::int64_t>()))));
+        lock found =
+            lease.as_lock(get<look_command>(row).resource(), std::move(*owner), columns.number(column::fencing_token));
+        answer_row(row, {answer(look_outcome::found(std::move(found)))});
     }
 
     sql_backend& owner_;
@@ -438,7 +458,7 @@ std::vector<reply> sql_backend::run(std::span<const request> requests, lane lane
         journal_.write(log_level::error, "database_answer_not_understood", {{"message", error.what()}});
         connection_.reset();
         const errc why = classify_failure(true, "", kind_of(*requests.front().what));
-        return std::vector<reply>(requests.size(), reply(answer(why)));
+        return std::vector<reply>(requests.size(), reply(carried_out(answer(why))));
     }
 }
 

@@ -196,7 +196,7 @@ BOOST_AUTO_TEST_CASE(an_outdated_idea_of_the_clock_costs_one_repetition) {
     const pg::request request{&what, now + 5s};
     const auto replies = backend.run({&request, 1}, pg::lane::fast, 50ms);
     BOOST_REQUIRE(replies.size() == 1u);
-    const auto& answer = std::get<pg::answer>(replies[0]);
+    const auto& answer = std::get<pg::carried_out>(replies[0]).answer;
     BOOST_REQUIRE(answer);
     BOOST_TEST((std::get<domain::acquire_outcome>(*answer).result() == domain::acquire_result::granted));
     BOOST_TEST(*clock.at(now) > 1'700'000'000'000'000);
@@ -218,9 +218,9 @@ BOOST_AUTO_TEST_CASE(only_the_guilty_row_of_a_batch_fails) {
     for (const auto& command : commands)
         requests.push_back({&command, std::chrono::steady_clock::now() + 5s});
     const auto replies = backend.run(requests, pg::lane::fast, 50ms);
-    BOOST_TEST(std::get<pg::answer>(replies[0]).has_value());
-    BOOST_TEST((std::get<pg::answer>(replies[1]).error() == domain::errc::internal));
-    BOOST_TEST(std::get<pg::answer>(replies[2]).has_value());
+    BOOST_TEST(std::get<pg::carried_out>(replies[0]).answer.has_value());
+    BOOST_TEST((std::get<pg::carried_out>(replies[1]).answer.error() == domain::errc::internal));
+    BOOST_TEST(std::get<pg::carried_out>(replies[2]).answer.has_value());
     BOOST_TEST(journal.count("statement_failed") == 1u);
 }
 

@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_SUITE(batch_planner)
 
 BOOST_AUTO_TEST_CASE(an_empty_planner_has_no_batch) {
     planner planner(10, 4);
-    BOOST_TEST(!planner.ready());
+    BOOST_TEST(planner.ready() == 0u);
     BOOST_TEST(planner.take().empty());
 }
 
@@ -156,6 +156,60 @@ BOOST_AUTO_TEST_CASE(everything_can_be_taken_out_while_a_batch_is_under_way) {
     BOOST_TEST(entries(planner.take()) == (std::vector<int>{6}));
 }
 
+BOOST_AUTO_TEST_CASE(those_who_waited_when_the_batch_was_taken_may_follow_in_order_until_the_first_who_cannot) {
+    planner planner(10, 4);
+    planner.push(command_kind::acquire, "a", 1);
+    planner.push(command_kind::acquire, "a", 2);
+    planner.push(command_kind::release, "a", 3);
+    planner.push(command_kind::acquire, "a", 4);
+    const auto leader = planner.take();
+    planner.push(command_kind::acquire, "a", 5);  // came too late to follow
+
+    std::vector<int> asked;
+    planner.follow("a", leader.front().sealed, [&](int entry) {
+        asked.push_back(entry);
+        return entry == 2;
+    });
+    BOOST_TEST(asked == (std::vector<int>{2, 3}));
+    BOOST_TEST(planner.size() == 3u);
+
+    finish(planner, leader);
+    const auto next = planner.take();
+    BOOST_TEST(entries(next) == (std::vector<int>{3}));
+    asked.clear();
+    planner.follow("a", next.front().sealed, [&](int entry) {
+        asked.push_back(entry);
+        return true;
+    });
+    BOOST_TEST(asked == (std::vector<int>{4, 5}));
+    finish(planner, next);
+    BOOST_TEST(planner.ready() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(nobody_follows_who_came_after_the_batch_was_taken_unless_it_is_sealed_again) {
+    planner planner(10, 4);
+    planner.push(command_kind::acquire, "a", 1);
+    auto leader = planner.take();
+    planner.push(command_kind::acquire, "a", 2);
+    const auto everybody = [](int) { return true; };
+
+    planner.follow("a", leader.front().sealed, everybody);
+    BOOST_TEST(planner.size() == 1u);
+    planner.seal_again(leader.front());
+    planner.follow("a", leader.front().sealed, everybody);
+    BOOST_TEST(planner.size() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(says_how_many_rows_the_next_batch_has) {
+    planner planner(10, 2);
+    BOOST_TEST(planner.ready() == 0u);
+    for (const char* resource : {"a", "b", "b", "c"})
+        planner.push(command_kind::acquire, resource, 0);
+    BOOST_TEST(planner.ready() == 2u);
+    planner.take();
+    BOOST_TEST(planner.ready() == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
     std::mt19937 random(20'240'601);
     planner planner(200, 7);
@@ -197,6 +251,18 @@ BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
             }
             if (!batch.empty()) under_way.push_back(std::move(batch));
         } else if (!under_way.empty()) {
+            for (const auto& each : under_way.front()) {
+                if (each.kind == command_kind::look) continue;
+                planner.follow(each.resource, each.sealed, [&](int entry) {
+                    BOOST_REQUIRE(waiting.at(entry) < each.sealed);
+                    BOOST_REQUIRE(entry > last_write.at(each.resource));
+                    if (random() % 3 == 0) return false;
+                    last_write[each.resource] = entry;
+                    waiting.erase(entry);
+                    ++ended;
+                    return true;
+                });
+            }
             finish(planner, under_way.front());
             for (const auto& each : under_way.front())
                 held.erase(each.resource);

@@ -51,6 +51,11 @@ struct fake_database {
     void expect(bool kept) { broken_rules += kept ? 0 : 1; }
 
     std::mutex mutex;
+    std::map<std::string, int> carried_out;  ///< How often a command to the resource came to a session.
+    void rows_by_resource(const pg::command& command) {
+        const std::scoped_lock lock(mutex);
+        ++carried_out[pg::resource_of(command).text()];
+    }
     std::map<std::string, std::string> holders;
     std::set<std::string> under_way;  ///< Writes of two threads on one resource at a time are a bug.
     std::set<std::string> locked;     ///< Rows that a stranger has locked.
@@ -92,6 +97,7 @@ public:
             database_.expect(pg::kind_of(*each.what) == kind);
             replies.push_back(lost ? pg::reply(answer(write ? errc::outcome_unknown : errc::unavailable))
                                    : judge(*each.what));
+            database_.rows_by_resource(*each.what);
         }
         if (write) leave(requests);
         if (lost) close();
@@ -132,8 +138,8 @@ private:
             const auto [holder, free] = database_.holders.try_emplace(name, acquire->owner().text());
             if (!free && holder->second != acquire->owner().text())
                 return answer(domain::acquire_outcome::held(std::chrono::milliseconds(1)));
-            return answer(domain::acquire_outcome::granted(
-                domain::lock(acquire->resource(), acquire->owner(), {}, {}, 1ms, tests::token(1))));
+            domain::lock grant(acquire->resource(), acquire->owner(), {}, domain::timestamp(1ms), 1ms, tests::token(1));
+            return pg::carried_out(answer(domain::acquire_outcome::granted(grant)), store::standing::held(grant, {}));
         }
         if (std::get_if<domain::release_command>(&command)) {
             if (database_.locked.count(name)) return pg::row_busy();
@@ -268,6 +274,66 @@ BOOST_AUTO_TEST_CASE(commands_pile_up_while_a_thread_is_busy_and_go_as_one_batch
     BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
     BOOST_TEST(f.database.statements.load() == 2);
     BOOST_TEST(f.database.rows.load() == 101);
+}
+
+BOOST_AUTO_TEST_CASE(those_who_waited_behind_a_grant_are_refused_with_it) {
+    fixture f(one_thread());
+    f.connect();
+    f.database.delay_us = 20'000;
+    f.run(fixture::acquire("other"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
+    auto& granted = f.run(fixture::acquire("hot", "first"), 5s);
+    for (int each = 0; each < 20; ++each)
+        f.run(fixture::acquire("hot", "rival" + std::to_string(each)), 5s);
+    BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
+
+    BOOST_TEST(f.database.carried_out["hot"] == 1);
+    for (std::size_t each = 1; each < f.fates.size(); ++each) {
+        const auto& outcome = std::get<domain::acquire_outcome>(f.fates[each].result->value());
+        BOOST_TEST((outcome.result() == domain::acquire_result::granted) == (&f.fates[each] == &granted));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(who_asks_while_the_batch_is_under_way_does_not_follow_it) {
+    fixture f(one_thread());
+    f.connect();
+    f.database.delay_us = 20'000;
+    f.run(fixture::acquire("hot", "first"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
+    f.run(fixture::acquire("hot", "rival"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
+    BOOST_TEST(f.database.carried_out["hot"] == 2);
+}
+
+BOOST_AUTO_TEST_CASE(few_commands_go_with_the_end_of_the_batch_under_way_and_not_beside_it) {
+    pg::thread_settings settings;
+    settings.slow_threads = 1;
+    fixture f(settings);
+    f.connect();
+    f.run_until([] { return false; }, 100ms);  // all four sessions are up and rest
+    f.database.delay_us = 1'000;
+    f.run(fixture::acquire("first"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
+    for (int each = 0; each < 10; ++each)
+        f.run(fixture::acquire("r" + std::to_string(each)), 5s);
+    BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
+    BOOST_TEST(f.database.statements.load() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_statement_that_takes_long_holds_up_nobody_else) {
+    fixture f;
+    f.connect();
+    f.run_until([] { return false; }, 100ms);
+    f.database.delay_us = 500'000;
+    auto& slow = f.run(fixture::acquire("slow"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
+    f.database.delay_us = 0;
+    for (int each = 0; each < 20; ++each) {
+        auto& other = f.run(fixture::acquire("r" + std::to_string(each)), 5s);
+        BOOST_REQUIRE(f.run_until([&] { return other.ended; }));
+        BOOST_TEST(!slow.ended);
+    }
+    BOOST_TEST(f.run_until([&] { return slow.ended; }));
 }
 
 BOOST_AUTO_TEST_CASE(without_a_connection_commands_are_unavailable_at_once) {

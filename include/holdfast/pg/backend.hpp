@@ -9,8 +9,10 @@
 #include "holdfast/domain/outcomes.hpp"
 #include "holdfast/store/batch_planner.hpp"
 #include "holdfast/store/lease_store.hpp"
+#include "holdfast/store/standing.hpp"
 
 #include <chrono>
+#include <optional>
 #include <span>
 #include <variant>
 #include <vector>
@@ -40,7 +42,16 @@ struct request {
 
 /// Somebody else holds the row's lock. Nothing was done.
 struct row_busy {};
-using reply = std::variant<row_busy, answer>;
+
+/// The answer to a command, and for a write what its row said then, where that is known.
+struct carried_out {
+    carried_out(pg::answer answer, std::optional<store::standing> after = std::nullopt)
+        : answer(std::move(answer)), after(std::move(after)) {}
+
+    pg::answer answer;
+    std::optional<store::standing> after;
+};
+using reply = std::variant<row_busy, carried_out>;
 
 /// Whether to leave locked rows alone or to wait for them.
 enum class lane { fast, slow };

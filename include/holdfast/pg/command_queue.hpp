@@ -4,9 +4,11 @@
 #include "holdfast/pg/operation.hpp"
 #include "holdfast/store/batch_planner.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
+#include <vector>
 
 namespace holdfast::pg {
 
@@ -18,23 +20,40 @@ public:
     using batch = planner::batch;
 
     command_queue(std::size_t waiting_max, std::size_t rows_max)
-        : planner_(waiting_max, rows_max), waiting_max_(waiting_max) {}
+        : planner_(waiting_max, rows_max),
+          waiting_max_(waiting_max),
+          rows_beside_another_(std::min(rows_max, rows_beside_another)) {}
+
+    /// Enough rows to be worth a statement beside one that is under way …
+    static constexpr std::size_t rows_beside_another = 32;
+    /// … and how long fewer rows wait for more, or for the end of that one.
+    static constexpr std::chrono::milliseconds held_back_max{2};
 
     /// Nothing when queued (the operation then has its ticket), else why not: `overloaded` when full, `unavailable`
-    /// when no connection is up or the queue is closed.
+    /// when no connection is up or the queue is closed. Wakes nobody, so that what arrives together goes together: call
+    /// announce() after the last one.
     std::optional<domain::errc> push(const operation_ptr& operation);
+    /// Wakes a thread if there is something that it may take now or should keep an eye on.
+    void announce();
 
     /// Takes an operation back that still waits; false when a thread has it.
     bool withdraw(const operation& operation);
 
     /// The next batch for a thread of this lane; waits for one up to `wait`. Empty when none came or the queue is
-    /// closed. Writes hold their resources until they are finished, put back or handed to the slow lane.
+    /// closed. Writes hold their resources until they are finished, put back or handed to the slow lane. While another
+    /// batch of the fast lane is under way a small one is held back, for the little time that makes it grow: fewer and
+    /// larger statements cost less, but one that is stuck must not hold up the others. The thread that rested last is
+    /// woken first: its session is still in the processor's caches.
     batch take(lane lane, std::chrono::milliseconds wait);
+    /// A batch that take(lane) returned is no longer under way; called once for each, after the calls below. A thread
+    /// of the fast lane then goes on to take(), or calls announce().
+    void end_batch(lane lane);
 
     /// These were taken and not sent.
     void put_back(batch batch);
-    /// These have ended: the next writes for their resources may run.
-    void finish(const batch& ended);
+    /// These have ended: the next writes for their resources may run. Returns those who followed: they were waiting
+    /// behind one of these when it was taken, and what its row said then answers them too. They have their result.
+    std::vector<operation_ptr> finish(const batch& ended);
     /// Their rows are locked by somebody: to the end of the slow lane, keeping their resources. Returns what must be
     /// failed with `overloaded` instead: those whose rows have been locked for `lock_timeout`, with everybody who waits
     /// behind them. None of them had an effect.
@@ -58,16 +77,23 @@ private:
     std::vector<operation_ptr> empty_locked();
     void finish_locked(const planner::item& ended);
     void announce_locked();
+    void rest_locked(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point until);
+    bool may_start_locked(std::chrono::steady_clock::time_point now) const;
+    batch take_fast_locked(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds wait);
     batch take_slow_locked();
 
     mutable std::mutex mutex_;
-    std::condition_variable fast_;
+    std::vector<std::condition_variable*> resting_;  ///< Threads of the fast lane, the latest last.
     std::condition_variable slow_;
     std::condition_variable closing_;
     planner planner_;
     std::deque<planner::item> busy_;  ///< The slow lane: one write per resource, in turn.
     std::size_t waiting_max_;
+    std::size_t rows_beside_another_;
     std::size_t connections_ = 0;
+    std::size_t under_way_ = 0;  ///< Batches of the fast lane.
+    std::chrono::steady_clock::time_point last_taken_;
+    bool held_back_ = false;  ///< A thread waits for a small batch to grow.
     bool closed_ = false;
 };
 

@@ -33,6 +33,7 @@ struct operation {
     // Owned by whoever holds the operation: the queue under its mutex, or the thread that took it.
     std::optional<std::chrono::steady_clock::time_point> busy_since;  ///< When its row was first found locked.
     std::optional<answer> result;                                     ///< Read on the I/O thread after the end.
+    std::optional<store::standing> after;                             ///< What its row said then, for those behind it.
 
     // I/O thread only.
     store::ticket ticket = 0;

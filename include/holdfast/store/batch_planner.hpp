@@ -39,6 +39,7 @@ public:
         command_kind kind;
         std::string resource;
         Entry entry;
+        store::ticket sealed = 0;  ///< Set when taken: whatever has a lower ticket was waiting by then.
     };
     using batch = std::vector<item>;
 
@@ -64,6 +65,7 @@ public:
             auto first = ready.begin();
             places_.erase(first->first);
             taken.push_back(std::move(first->second));
+            taken.back().sealed = next_ticket_;
             ready.erase(first);
         }
         std::sort(taken.begin(), taken.end(),
@@ -103,6 +105,21 @@ public:
         return entry;
     }
 
+    /// Those who wait behind the write which holds `resource`, and were waiting before it was sealed, follow it as long
+    /// as `answer(entry)` is true, in order of arrival: these are taken out. The first that is not ends it, so that
+    /// everybody behind it meets what it will have done.
+    template <class Answer>
+    void follow(const std::string& resource, store::ticket sealed, Answer answer) {
+        auto& line = lines_.at(resource);
+        while (!line.empty() && line.begin()->first < sealed && answer(line.begin()->second.entry)) {
+            places_.erase(line.begin()->first);
+            line.erase(line.begin());
+        }
+    }
+
+    /// A write that was taken is about to be tried anew: the later moment counts.
+    void seal_again(item& taken) const noexcept { taken.sealed = next_ticket_; }
+
     /// Takes out everything that waits behind the write which holds `resource`.
     std::vector<Entry> take_line(const std::string& resource) {
         std::vector<Entry> entries;
@@ -136,8 +153,11 @@ public:
 
     /// Commands that wait, whether or not they may run.
     std::size_t size() const noexcept { return places_.size(); }
-    /// Whether take() would return something.
-    bool ready() const noexcept { return oldest_kind().has_value(); }
+    /// How many rows take() would return.
+    std::size_t ready() const noexcept {
+        const auto kind = oldest_kind();
+        return kind ? std::min(ready_[*kind].size(), rows_max_) : 0;
+    }
 
 private:
     struct place {
