@@ -1,7 +1,10 @@
-// The load generator and its HTTP client against a server that says what each case makes it say.
+// The load generator and its HTTP client against a server that says what each case makes it say, and against the HTTP
+// layer of a node.
 #include "holdfast/cli/load_report_text.hpp"
 #include "holdfast/cli/load_test.hpp"
 #include "holdfast/client/http_connection.hpp"
+
+#include "support/http_node.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -14,6 +17,9 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <functional>
@@ -150,14 +156,39 @@ seen ask(const scripted_server& server) {
     return run(io, open_and_exchange(connection));
 }
 
-cli::load_plan short_plan(cli::load_kind kind, const scripted_server& server) {
+client::server_url url_of(std::uint16_t port) {
+    return {"127.0.0.1", port, "127.0.0.1:" + std::to_string(port)};
+}
+
+cli::load_plan short_plan(cli::load_kind kind, const client::server_url& server) {
     cli::load_plan plan;
     plan.kind = kind;
-    plan.servers = {server.url()};
+    plan.servers = {server};
     plan.connections = 4;
     plan.warmup = 0s;
     plan.length = 1s;
     return plan;
+}
+
+cli::load_plan short_plan(cli::load_kind kind, const scripted_server& server) {
+    return short_plan(kind, server.url());
+}
+
+/// So many looks a second are due at a server that `connections` can ask at the same time.
+cli::load_plan open_loop(std::int64_t per_second, std::size_t connections, const scripted_server& server) {
+    cli::load_plan plan = short_plan(cli::load_kind::look, server);
+    plan.rounds_per_second = per_second;
+    plan.connections = connections;
+    return plan;
+}
+
+std::uint64_t count_of(const cli::load_report& report, std::string_view kind) {
+    const auto found = report.latencies.find(kind);
+    return found == report.latencies.end() ? 0 : found->second.count();
+}
+
+boost::json::object parsed(const cli::load_plan& plan, const cli::load_report& report) {
+    return boost::json::parse(cli::to_json(plan, report)).as_object();
 }
 
 std::string member_of(const std::string& request, const std::string& name) {
@@ -329,6 +360,152 @@ BOOST_AUTO_TEST_CASE(refusals_are_no_errors_and_lost_connections_are_opened_agai
     BOOST_TEST(hanging_up.connections() > 10);
     BOOST_REQUIRE_EQUAL(lost->errors.size(), 1u);
     BOOST_TEST(lost->errors.begin()->first.starts_with("transport: "));
+}
+
+BOOST_AUTO_TEST_CASE(a_mixed_round_does_everything_that_can_be_done_with_a_lock) {
+    test::http_node node;
+    const cli::load_plan plan = short_plan(cli::load_kind::mixed, url_of(node.listen()));
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    const std::uint64_t rounds = count_of(*report, "round");
+    BOOST_TEST(rounds > 50u);
+    for (const char* kind : {"acquire", "renew", "look", "refuse", "release"})
+        BOOST_TEST(count_of(*report, kind) >= rounds, kind);
+    BOOST_TEST(report->refused >= report->rounds);
+    BOOST_TEST(report->answers >= 5 * report->rounds);
+    const boost::json::object text = parsed(plan, *report);
+    BOOST_TEST(text.at("mode").as_string() == "mixed");
+    BOOST_TEST(text.at("answers_per_second").as_double() >= 5 * text.at("rounds_per_second").as_double());
+    BOOST_TEST(text.at("latencies_ms").at("renew").at("p999").as_double() > 0);
+    BOOST_TEST(text.at("rate").is_null());
+    BOOST_TEST(!text.contains("started"));
+}
+
+BOOST_AUTO_TEST_CASE(a_mixed_round_notices_a_lock_that_is_granted_twice) {
+    std::string lock;
+    const scripted_server server([&lock](const std::string& request) -> std::optional<std::string> {
+        if (request.starts_with("DELETE") || request.starts_with("GET /healthz")) return grant_everything(request);
+        if (request.starts_with("POST") && request.find("/renew ") == std::string::npos)
+            lock = "{\"acquired\":true,\"lock\":{\"resource\":\"" + resource_of(request) +
+                   "\",\"owner\":" + member_of(request, "owner") + ",\"fencing_token\":7}}";
+        return http_answer("200 OK", lock);  // what was granted last is what one sees and renews
+    });
+    cli::load_plan plan = short_plan(cli::load_kind::mixed, server);
+    plan.connections = 1;
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_REQUIRE_EQUAL(report->errors.size(), 1u);
+    BOOST_TEST(report->errors.begin()->first == "refuse: our lock was not refused to another");
+    BOOST_TEST(
+        (count_of(*report, "acquire") > 0u && count_of(*report, "renew") > 0u && count_of(*report, "look") > 0u));
+    BOOST_TEST((count_of(*report, "round") == 0u && report->rounds == 0u));
+}
+
+BOOST_AUTO_TEST_CASE(all_connections_fight_for_the_one_hot_resource) {
+    test::http_node node;
+    cli::load_plan plan = short_plan(cli::load_kind::hot, url_of(node.listen()));
+    plan.hot_resource = "h\xc3\xb6t/\"1 2";
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST((report->rounds > 50u && report->refused > 0u));
+    BOOST_TEST(report->answers >= 2 * report->rounds + report->refused - plan.connections);
+    BOOST_TEST(count_of(*report, "pair") == count_of(*report, "acquire"));
+    const boost::json::object text = parsed(plan, *report);
+    BOOST_TEST(text.at("answers_per_second").as_double() > text.at("pairs_per_second").as_double());
+    const auto left = node.request("GET", "/locks/h%C3%B6t%2F%221%202");
+    BOOST_TEST(left.status == 404u);  // whoever had it last gave it back
+}
+
+BOOST_AUTO_TEST_CASE(an_open_loop_counts_latency_from_when_a_request_was_due) {
+    // One connection of which each request takes 50 ms, and 100 a second are due: the last begins nearly a second late.
+    // Counted from when it was really sent, none would have taken much more than 50 ms.
+    std::atomic<int> looks = 0;
+    const scripted_server slow([&looks](const std::string& request) {
+        if (request.starts_with("GET /locks/")) {
+            ++looks;
+            std::this_thread::sleep_for(50ms);  // the slowness that is measured
+        }
+        return grant_everything(request);
+    });
+    const cli::load_plan plan = open_loop(100, 1, slow);
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST(report->started == static_cast<std::uint64_t>(looks));
+    BOOST_TEST(report->started <= 21u);
+    BOOST_TEST(report->started + report->never_started == 100u);
+    const cli::latency_histogram& latency = report->latencies.at("look");
+    BOOST_TEST(latency.count() == report->started);
+    // The one after n others was due at 10 n ms and answered at 50 (n + 1) ms at the earliest.
+    const auto last = static_cast<std::int64_t>(report->started) - 1;
+    BOOST_TEST((latency.highest() >= (40 * last + 50) * 1ms));
+    BOOST_TEST((latency.percentile(0.5) >= (40 * (last / 2) + 50) * 1ms));
+    const boost::json::object text = parsed(plan, *report);
+    BOOST_TEST(text.at("rate").to_number<int>() == 100);
+    BOOST_TEST(text.at("started").to_number<std::uint64_t>() == report->started);
+    BOOST_TEST(text.at("never_started").to_number<std::uint64_t>() == report->never_started);
+}
+
+BOOST_AUTO_TEST_CASE(an_open_loop_asks_no_faster_than_its_rate) {
+    std::atomic<int> looks = 0;
+    const scripted_server fast([&looks](const std::string& request) {
+        if (request.starts_with("GET /locks/")) ++looks;
+        return grant_everything(request);
+    });
+
+    const auto report = cli::run_load_test(open_loop(200, 8, fast));
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST((report->started > 0u && report->started + report->never_started == 200u));
+    BOOST_TEST(static_cast<std::uint64_t>(looks) == report->started);
+    BOOST_TEST(count_of(*report, "look") == report->started);
+}
+
+BOOST_AUTO_TEST_CASE(pairs_and_mixed_rounds_keep_to_a_rate_too) {
+    test::http_node node;
+    const client::server_url url = url_of(node.listen());
+    for (const auto& [kind, round] :
+         {std::pair{cli::load_kind::pairs, "pair"}, std::pair{cli::load_kind::mixed, "round"}}) {
+        cli::load_plan plan = short_plan(kind, url);
+        plan.rounds_per_second = 50;
+
+        const auto report = cli::run_load_test(plan);
+
+        BOOST_REQUIRE(report);
+        BOOST_TEST(report->errors.empty());
+        BOOST_TEST((report->started > 0u && report->started + report->never_started == 50u));
+        BOOST_TEST(count_of(*report, round) == report->started);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_signal_ends_an_open_loop_that_waits_for_its_next_start) {
+    std::atomic<int> looks = 0;
+    const scripted_server server([&looks](const std::string& request) {
+        // The second comes a second after the first; the other three connections wait for still later ones.
+        if (request.starts_with("GET /locks/") && ++looks == 1) ::kill(::getpid(), SIGTERM);
+        return grant_everything(request);
+    });
+    cli::load_plan plan = open_loop(1, 4, server);
+    plan.length = 60s;
+
+    const auto began = std::chrono::steady_clock::now();
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST((std::chrono::steady_clock::now() - began < 30s));
+    BOOST_TEST(report->measured.count() < 30);
+    BOOST_TEST((report->started >= 1u && report->started < 30u));
 }
 
 BOOST_AUTO_TEST_CASE(idle_connections_stay_open_and_those_that_do_not_are_told) {
