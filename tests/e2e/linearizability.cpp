@@ -75,7 +75,7 @@ private:
         if (dice < 40) return acquire(some_key());
         if (dice < 55) return void(client_.renew(1, some_token()));
         if (dice < 75) return void(client_.release(some_token()));
-        if (dice < 99 || below(3) > 0) return void(client_.look());
+        if (dice < 99 || below(2) > 0) return void(client_.look());
         abandon_something();
     }
 

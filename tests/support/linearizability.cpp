@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <sstream>
+#include <tuple>
 #include <utility>
 
 namespace holdfast::tests {
@@ -15,8 +16,12 @@ namespace {
 using microseconds = std::int64_t;  // Moments since the epoch, and lengths.
 
 /// Bounds of the search: for one answer, and for all of them.
-constexpr std::size_t states_max = 5'000;
-constexpr std::size_t steps_max = 100'000;
+constexpr std::size_t states_max = 10'000;
+constexpr std::size_t steps_max = 60'000;
+/// Searches with few unknown operations before the one with all.
+constexpr int attempts_max = 60;
+constexpr std::size_t events_back = 100;
+constexpr std::size_t spare_max = 4;
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 
 struct range {
@@ -261,10 +266,12 @@ private:
     const std::vector<lock_call>& calls_;
 };
 
-/// One search, with at most `spare` more unknown operations per answer than the explanation with the fewest takes.
+/// One search. For the answer of event n, ways that take up to `spares[n]` more unknown operations than the way with
+/// the fewest are followed.
 class search {
 public:
-    search(const std::vector<lock_call>& calls, std::size_t spare) : calls_(calls), rules_(calls), spare_(spare) {
+    search(const std::vector<lock_call>& calls, const std::vector<std::size_t>& spares)
+        : calls_(calls), rules_(calls), spares_(spares) {
         for (const lock_call& call : calls)
             if (call.answer == call_answer::lease) stamps_[call.shown_token].insert(call.acquired_at_us);
     }
@@ -272,6 +279,7 @@ public:
     history_judgement run() {
         ways_.insert(way{});
         for (const event& each : events()) {
+            spare_ = spares_[reached_++];
             if (!each.returns) {
                 (calls_[each.call].answer == call_answer::unknown ? unknown_ : open_).push_back(each.call);
                 continue;
@@ -283,6 +291,9 @@ public:
         judgement_.unknowns = std::min_element(ways_.begin(), ways_.end(), fewer_used)->used.size();
         return judgement_;
     }
+
+    /// How many events it has come through, with the one that it could not explain.
+    std::size_t reached() const { return reached_; }
 
 private:
     struct event {
@@ -347,7 +358,8 @@ private:
                 if (!each.has_done(other)) carry_out(other, each, levels[level]);
             if (levels.size() == level + 1) levels.emplace_back();
             for (const std::size_t other : unknown_)
-                if (!each.has_used(other)) carry_out_unknown(other, each, levels[level + 1]);
+                if (!each.has_used(other) && !as_well_by_another(other, each))
+                    carry_out_unknown(other, each, levels[level + 1]);
         }
         if (levels.size() > level + 1 && levels[level + 1].empty()) levels.resize(level + 1);
     }
@@ -376,6 +388,18 @@ private:
         if (carried_out != nobody) insert_sorted(reached.done, carried_out);
         explain_reads(reached);
         into.insert(std::move(reached));
+    }
+
+    /// Of operations that are alike, the one that is final first may as well be it.
+    bool as_well_by_another(std::size_t number, const way& from) const {
+        const lock_call& call = calls_[number];
+        return std::any_of(unknown_.begin(), unknown_.end(), [&](std::size_t other) {
+            const lock_call& like = calls_[other];
+            return other != number && !from.has_used(other) && like.called_us <= call.called_us &&
+                   now_ <= like.returned_us && like.returned_us <= call.returned_us && like.kind == call.kind &&
+                   like.owner == call.owner && like.key == call.key && like.token == call.token &&
+                   like.ttl_us == call.ttl_us && std::tie(like.called_us, other) < std::tie(call.called_us, number);
+        });
     }
 
     void carry_out_unknown(std::size_t number, const way& from, std::set<way>& into) {
@@ -472,7 +496,9 @@ private:
 
     const std::vector<lock_call>& calls_;
     lock_rules rules_;
-    std::size_t spare_;
+    const std::vector<std::size_t>& spares_;
+    std::size_t spare_ = 0;
+    std::size_t reached_ = 0;
     std::map<std::int64_t, std::set<microseconds>> stamps_;  ///< All that answers showed, by token.
     std::set<way> ways_;
     std::vector<std::size_t> open_;     ///< Answered, called, not returned.
@@ -491,12 +517,21 @@ history_judgement judge_history(const std::vector<lock_call>& calls, std::int64_
         call.called_us -= skew_us;
         call.returned_us += skew_us;
     }
-    history_judgement judgement;
-    for (const std::size_t spare : {std::size_t{0}, std::size_t{1}, std::size_t{2}, widened.size()}) {
-        judgement = search(widened, spare).run();
-        if (judgement.verdict == history_verdict::legal) break;
+    // Where no explanation is found with few unknown operations, more of them are tried in the events before.
+    std::vector<std::size_t> spares(2 * widened.size(), 0);
+    for (int attempt = 0; attempt < attempts_max; ++attempt) {
+        search few(widened, spares);
+        const history_judgement judgement = few.run();
+        if (judgement.verdict == history_verdict::legal) return judgement;
+        const std::size_t end = few.reached();
+        const std::size_t begin = end - std::min(end, events_back);
+        if (spares[end - 1] >= spare_max) break;
+        for (std::size_t event = begin; event < end; ++event)
+            spares[event] = std::max(spares[event], spares[end - 1] + (event + 1 < end ? 1 : 0));
+        ++spares[end - 1];
     }
-    return judgement;
+    std::fill(spares.begin(), spares.end(), widened.size());
+    return search(widened, spares).run();
 }
 
 }  // namespace holdfast::tests
