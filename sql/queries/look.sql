@@ -1,16 +1,21 @@
 -- Who holds each resource. Changes nothing, waits for nobody.
 --   $1 text[]    resources, in any order, repetitions allowed
--- One row per input row: its ordinal, the verdict found or not_found, the lease when found, the clock, and whether the
--- session is read-only: on a standby "not found" could be old news.
+-- One row per input row: its ordinal, a verdict (found, not_found, or ended), the lease when found, the clock, and whether
+-- the session is read-only: on a standby "not found" could be old news. "ended" is a lease that ended while the statement
+-- ran: the snapshot cannot tell whether it was renewed meanwhile, so ask again.
 SELECT i.ordinal,
-    CASE WHEN l.resource IS NULL THEN 'not_found' ELSE 'found' END AS verdict,
+    CASE
+        WHEN l.resource IS NULL THEN 'not_found'
+        WHEN l.expires_at <= c.now THEN 'ended'
+        ELSE 'found'
+    END AS verdict,
     coalesce(l.owner, '') AS owner,
-    coalesce((extract(epoch FROM l.acquired_at) * 1000000)::bigint, 0) AS acquired_at_us,
-    coalesce((extract(epoch FROM l.expires_at) * 1000000)::bigint, 0) AS expires_at_us,
+    coalesce((date_part('epoch', l.acquired_at) * 1000000)::bigint, 0) AS acquired_at_us,
+    coalesce((date_part('epoch', l.expires_at) * 1000000)::bigint, 0) AS expires_at_us,
     coalesce(l.fencing_token, 0) AS fencing_token,
-    (extract(epoch FROM c.now) * 1000000)::bigint AS clock_us,
+    (date_part('epoch', c.now) * 1000000)::bigint AS clock_us,
     current_setting('transaction_read_only') AS read_only
-FROM unnest($1::text[]) WITH ORDINALITY AS i (resource, ordinal)
+FROM unnest((SELECT $1::text[])) WITH ORDINALITY AS i (resource, ordinal)
 CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 LEFT JOIN {schema}.distributed_locks AS l
-    ON l.resource = i.resource AND NOT l.released AND l.expires_at > c.now
+    ON l.resource = i.resource AND NOT l.released AND l.expires_at > statement_timestamp()

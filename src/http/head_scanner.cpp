@@ -5,15 +5,22 @@
 #include <boost/beast/core/string.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace holdfast::http {
 namespace {
 
 /// RFC 9110, 5.6.2
+constexpr auto token_characters = [] {
+    std::array<bool, 256> table{};
+    for (const char c :
+         std::string_view("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&'*+-.^_`|~"))
+        table[static_cast<unsigned char>(c)] = true;
+    return table;
+}();
+
 bool is_token_character(char c) {
-    constexpr std::string_view others = "!#$%&'*+-.^_`|~";
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           others.find(c) != std::string_view::npos;
+    return token_characters[static_cast<unsigned char>(c)];
 }
 
 bool is_control(char c) {

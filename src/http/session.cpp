@@ -15,8 +15,11 @@
 #include <boost/beast/http/string_body.hpp>
 
 #include <algorithm>
+#include <memory_resource>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 
 namespace holdfast::http {
 namespace {
@@ -51,6 +54,10 @@ std::string_view path_seen(const head_scanner& scanner, const beast::flat_buffer
     return line.substr(begin, line.find_first_of(" ?", begin) - begin);
 }
 
+bool would_block(const error_code& fault) {
+    return fault == asio::error::would_block || fault == asio::error::try_again;
+}
+
 std::string_view as_std(beast::string_view text) {
     return {text.data(), text.size()};
 }
@@ -60,9 +67,13 @@ std::string_view as_std(beast::string_view text) {
 /// One request and its answer: lives from the first byte of the one to the last byte of the other.
 class exchange {
 public:
-    using parser_type = beast::http::request_parser<beast::http::string_body>;
+    using parser_type = beast::http::request_parser<beast::http::string_body, std::pmr::polymorphic_allocator<char>>;
 
-    exchange(unique_ids& ids, steady::time_point started) : started_(started), ids_(ids) {
+    exchange(unique_ids& ids, steady::time_point started, std::pmr::memory_resource& fields)
+        : parser_(std::piecewise_construct, std::make_tuple(),
+                  std::make_tuple(std::pmr::polymorphic_allocator<char>(&fields))),
+          started_(started),
+          ids_(ids) {
         parser_.header_limit(limits::read_buffer_bytes_max);
         // Checked when the headers have passed, which come first in the contract's order.
         parser_.body_limit(boost::none);
@@ -92,8 +103,8 @@ public:
     const std::string& request_id() const { return request_id_; }
 
 private:
-    header_value header_of(std::string_view name) const;
-    void read_expectations();
+    void read_headers();
+    void note_expectation(std::string_view expected);
 
     parser_type parser_;
     http::request request_;
@@ -112,34 +123,40 @@ bool exchange::parse_head(std::string_view head) {
     request_.target = as_std(message.target());
     request_.http_1_0 = message.version() == 10;
     request_.route = match_route(request_.method, request_.target);
-    request_.host = header_of("Host");
-    request_.content_type = header_of("Content-Type");
-    request_.idempotency_key = header_of("Idempotency-Key");
-    request_.request_id = header_of("X-Request-Id");
-    request_.traceparent = header_of("traceparent");
     if (const auto length = parser_.content_length()) request_.content_length = *length;
     request_.has_body = parser_.chunked() || request_.content_length.value_or(0) > 0;
-    read_expectations();
+    read_headers();
     has_head_ = true;
     return true;
 }
 
-header_value exchange::header_of(std::string_view name) const {
-    header_value value;
-    const auto [first, last] = parser_.get().equal_range(beast::string_view(name.data(), name.size()));
-    value.count = static_cast<std::size_t>(std::distance(first, last));
-    if (value.count > 0) value.first = as_std(first->value());
-    return value;
+void exchange::read_headers() {
+    const auto note = [](header_value& into, const auto& header) {
+        if (into.count++ == 0) into.first = as_std(header.value());
+    };
+    for (const auto& header : parser_.get()) {
+        if (header.name() == beast::http::field::host)
+            note(request_.host, header);
+        else if (header.name() == beast::http::field::content_type)
+            note(request_.content_type, header);
+        else if (header.name() == beast::http::field::expect)
+            note_expectation(as_std(header.value()));
+        else if (header.name() != beast::http::field::unknown)
+            continue;
+        else if (beast::iequals(header.name_string(), "Idempotency-Key"))
+            note(request_.idempotency_key, header);
+        else if (beast::iequals(header.name_string(), "X-Request-Id"))
+            note(request_.request_id, header);
+        else if (beast::iequals(header.name_string(), "traceparent"))
+            note(request_.traceparent, header);
+    }
 }
 
-void exchange::read_expectations() {
-    const auto [first, last] = parser_.get().equal_range(beast::http::field::expect);
-    for (auto field = first; field != last; ++field) {
-        if (!beast::iequals(field->value(), "100-continue"))
-            ++request_.expects_other;
-        else if (!request_.http_1_0)
-            request_.expects_continue = request_.has_body;
-    }
+void exchange::note_expectation(std::string_view expected) {
+    if (!beast::iequals(beast::string_view(expected.data(), expected.size()), "100-continue"))
+        ++request_.expects_other;
+    else if (!request_.http_1_0)
+        request_.expects_continue = request_.has_body;
 }
 
 session::session(std::shared_ptr<session_group> group, connection socket, bool refused)
@@ -262,24 +279,26 @@ boost::asio::awaitable<bool> session::wait_for_request() {
 
 /// Serves what has arrived, and what arrives meanwhile, until no byte is left over.
 boost::asio::awaitable<session::sequel> session::serve_burst() {
-    beast::flat_buffer buffer(limits::read_buffer_bytes_max);
+    const workspace_lease workspace(group_->workspaces());
     do {
-        const sequel next = co_await serve_request(buffer, steady::now());
+        const sequel next = co_await serve_request(*workspace, steady::now());
         if (next != sequel::next_request) co_return next;
-    } while (buffer.size() > 0);
+    } while (workspace->buffer.size() > 0);
     co_return sequel::next_request;
 }
 
 boost::asio::awaitable<session::sequel> session::refuse_connection() {
-    exchange nothing_read(group_->ids(), steady::now());
+    exchange nothing_read(group_->ids(), steady::now(), *std::pmr::get_default_resource());
     reply answer = problem_reply(
         problem::overloaded,
         "This node has as many connections as it may have. No request was read, so none had an effect.", {});
     co_return co_await answer_and_close(nothing_read, std::move(answer));
 }
 
-boost::asio::awaitable<session::sequel> session::serve_request(beast::flat_buffer& buffer, time_point started) {
-    exchange exchange(group_->ids(), started);
+boost::asio::awaitable<session::sequel> session::serve_request(workspace& workspace, time_point started) {
+    beast::flat_buffer& buffer = workspace.buffer;
+    std::pmr::monotonic_buffer_resource fields(workspace.fields.data(), workspace.fields.size());
+    exchange exchange(group_->ids(), started, fields);
     arm(started + group_->settings().header_deadline);
     const head_result head = co_await read_head(exchange, buffer);
     switch (head) {
@@ -396,7 +415,8 @@ boost::asio::awaitable<session::head_result> session::read_head(exchange& exchan
                     break;
             }
         }
-        const io_result read = co_await read_some(buffer);
+        io_result read = read_at_once(buffer);
+        if (read == io_result::nothing_yet) read = co_await read_later(buffer);
         if (read == io_result::timed_out) co_return begun ? head_result::timed_out : head_result::nothing;
         if (read == io_result::closed) co_return begun ? head_result::ended_early : head_result::closed;
         begun = true;
@@ -417,7 +437,8 @@ boost::asio::awaitable<session::body_result> session::read_body(exchange& exchan
         // and must not fill the buffer.
         if (has_bare_line_feed(text_of(buffer)) || buffer.size() >= limits::read_buffer_bytes_max)
             co_return body_result::malformed;
-        const io_result read = co_await read_some(buffer);
+        io_result read = read_at_once(buffer);
+        if (read == io_result::nothing_yet) read = co_await read_later(buffer);
         if (read == io_result::timed_out) co_return body_result::timed_out;
         if (read == io_result::closed) co_return body_result::ended_early;
     }
@@ -434,17 +455,23 @@ boost::asio::awaitable<session::io_result> session::wait(connection::wait_type e
     co_return expired_ && !cut_off_ ? io_result::timed_out : io_result::closed;
 }
 
-boost::asio::awaitable<session::io_result> session::read_some(beast::flat_buffer& buffer) {
+session::io_result session::read_at_once(beast::flat_buffer& buffer) {
     const std::size_t room = std::min(limits::read_piece_bytes, limits::read_buffer_bytes_max - buffer.size());
-    for (;;) {
-        error_code fault;
-        const std::size_t received = socket_.read_some(buffer.prepare(room), fault);
-        buffer.commit(received);
-        if (!fault) co_return io_result::done;
-        if (fault != asio::error::would_block && fault != asio::error::try_again) co_return io_result::closed;
+    error_code fault;
+    const std::size_t received = socket_.read_some(buffer.prepare(room), fault);
+    buffer.commit(received);
+    if (!fault) return io_result::done;
+    return would_block(fault) ? io_result::nothing_yet : io_result::closed;
+}
+
+boost::asio::awaitable<session::io_result> session::read_later(beast::flat_buffer& buffer) {
+    io_result read = io_result::nothing_yet;
+    while (read == io_result::nothing_yet) {
         const io_result waited = co_await wait(connection::wait_read);
         if (waited != io_result::done) co_return waited;
+        read = read_at_once(buffer);
     }
+    co_return read;
 }
 
 boost::asio::awaitable<session::io_result> session::write(std::string_view bytes) {
@@ -453,7 +480,7 @@ boost::asio::awaitable<session::io_result> session::write(std::string_view bytes
         error_code fault;
         const std::size_t sent = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), fault);
         bytes.remove_prefix(sent);
-        if (fault == asio::error::would_block || fault == asio::error::try_again) {
+        if (would_block(fault)) {
             const io_result waited = co_await wait(connection::wait_write);
             if (waited != io_result::done) co_return waited;
         } else if (fault) {
@@ -465,10 +492,16 @@ boost::asio::awaitable<session::io_result> session::write(std::string_view bytes
 
 boost::asio::awaitable<session::io_result> session::write_answer(exchange& exchange, reply answer, bool keep_alive) {
     exchange.name_it();
-    const std::string bytes = format(exchange, answer, keep_alive);
+    std::string& bytes = group_->answer_bytes();
+    format(bytes, exchange, answer, keep_alive);
     // Before the client can see the answer, so that whoever asks the log or the metrics about it finds it there.
     record(exchange, answer);
-    co_return co_await write(bytes);
+    error_code fault;
+    const std::size_t sent = socket_.write_some(asio::buffer(bytes), fault);
+    if (!fault && sent == bytes.size()) co_return io_result::done;
+    if (fault && !would_block(fault)) co_return io_result::closed;
+    const std::string rest = bytes.substr(sent);  // While this one waits, others write their answers.
+    co_return co_await write(rest);
 }
 
 /// Tells the client that nothing more comes, then reads what it still sends, so that no reset destroys the answer on
@@ -486,28 +519,30 @@ boost::asio::awaitable<void> session::linger() {
         const io_result waited = co_await wait(connection::wait_read);
         if (waited != io_result::done) co_return;
         const std::size_t received = socket_.read_some(asio::buffer(waste), fault);
-        if (fault && fault != asio::error::would_block && fault != asio::error::try_again) co_return;
+        if (fault && !would_block(fault)) co_return;
         thrown_away += received;
     }
 }
 
 // ---- The answer's bytes, and what is written down about it.
 
-std::string session::format(const exchange& exchange, const reply& answer, bool keep_alive) const {
+void session::format(std::string& head, const exchange& exchange, const reply& answer, bool keep_alive) const {
     const bool http_1_0 = exchange.request().http_1_0;
     const auto reason = beast::http::obsolete_reason(static_cast<beast::http::status>(answer.status));
     const bool has_body = !answer.content_type.empty();
-    std::string head;
-    head.reserve(512 + answer.body.size());
-    head += http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ";
-    head += std::to_string(answer.status) + ' ';
+    head = http_1_0 ? "HTTP/1.0 " : "HTTP/1.1 ";
+    head += std::to_string(answer.status);
+    head += ' ';
     head.append(reason.data(), reason.size());
-    head += "\r\nDate: " + group_->http_date();
-    head += "\r\nX-Request-Id: " + exchange.request_id();
+    head += "\r\nDate: ";
+    head += group_->http_date();
+    head += "\r\nX-Request-Id: ";
+    head += exchange.request_id();
     if (has_body) {
         head += "\r\nContent-Type: ";
         head += answer.content_type;
-        head += "\r\nContent-Length: " + std::to_string(answer.body.size());
+        head += "\r\nContent-Length: ";
+        head += std::to_string(answer.body.size());
     }
     if (answer.no_store) head += "\r\nCache-Control: no-store";
     if (answer.retry_after) head += "\r\nRetry-After: 1";
@@ -518,7 +553,6 @@ std::string session::format(const exchange& exchange, const reply& answer, bool 
         head += "\r\nConnection: keep-alive";
     head += "\r\n\r\n";
     if (has_body && !exchange.is_head()) head += answer.body;
-    return head;
 }
 
 void session::record(const exchange& exchange, const reply& answer) const {

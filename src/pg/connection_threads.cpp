@@ -2,11 +2,9 @@
 
 #include "holdfast/pg/command_queue.hpp"
 
-#include <boost/asio/append.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -98,7 +96,9 @@ private:
     command_queue queue_;
 
     // I/O thread only.
-    std::multimap<store::deadline, operation_ptr> open_;  ///< Not ended yet; completed early ones too.
+    std::pmr::unsynchronized_pool_resource memory_;
+    open_operations open_{&memory_};  ///< Not ended yet; completed early ones too.
+    std::optional<asio::executor_work_guard<asio::any_io_executor>> work_;  ///< While anything is open.
     asio::steady_timer deadline_timer_;
     asio::steady_timer watch_timer_;
     asio::steady_timer ended_timer_;  ///< Cancelled when the last thread has ended.
@@ -115,8 +115,6 @@ private:
 
 void connection_threads::core::submit(operation_ptr operation, answer_handler handler) {
     operation->handler.emplace(std::move(handler));
-    operation->work.emplace(
-        asio::get_associated_executor(*operation->handler, asio::any_completion_executor(executor_)));
     if (const auto refused = queue_.push(operation)) {
         asio::post(executor_, [self = shared_from_this(), operation, why = *refused] {
             self->complete(*operation, {}, answer(why));
@@ -124,6 +122,7 @@ void connection_threads::core::submit(operation_ptr operation, answer_handler ha
         return;
     }
     announce_soon();
+    if (open_.empty()) work_.emplace(executor_);
     operation->open_at = open_.emplace(operation->until, operation);
     const auto slot = asio::get_associated_cancellation_slot(*operation->handler);
     if (slot.is_connected()) {
@@ -191,15 +190,14 @@ void connection_threads::core::complete(operation& operation, boost::system::err
     if (slot.is_connected()) slot.clear();
     answer_handler handler = std::move(*operation.handler);
     operation.handler.reset();
-    const asio::any_completion_executor executor = operation.work->get_executor();
-    asio::dispatch(executor, asio::append(std::move(handler), code, std::move(result)));
-    operation.work.reset();
+    std::move(handler)(code, std::move(result));
 }
 
 void connection_threads::core::close_open(operation& operation) {
     if (!operation.open_at) return;
     open_.erase(*operation.open_at);
     operation.open_at.reset();
+    if (open_.empty()) work_.reset();
 }
 
 void connection_threads::core::finish(const std::vector<operation_ptr>& ended) {

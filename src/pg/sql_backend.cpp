@@ -402,6 +402,7 @@ private:
     }
 
     void looked(std::size_t row, const result_row& columns) {
+        if (columns.text(column::verdict) == "ended") return;  // Ask again.
         const lease_columns lease(columns);
         // What a lease has left may be less than a millisecond; then it is not worth showing, and ends before it is
         // read.

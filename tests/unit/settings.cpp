@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(defaults_are_those_of_the_reference) {
     BOOST_TEST((settings.server.idle_timeout == 75s && settings.server.slow_request == 1s));
     BOOST_TEST(settings.server.ttl_seconds_max == 86'400);
     BOOST_TEST(settings.database.schema == "holdfast");
-    BOOST_TEST(settings.database.connections == 4u);
+    BOOST_TEST(settings.database.connections == 2u);
     BOOST_TEST((settings.database.prepared_statements && settings.database.migrate_on_start));
     BOOST_TEST((settings.database.statement_timeout == 4s && settings.database.lock_timeout == 1s));
     BOOST_TEST((settings.database.connect_timeout == 2s && settings.database.reconnect_backoff_max == 1s));

@@ -17,7 +17,6 @@ using namespace holdfast;
 using namespace holdfast::domain;
 using namespace std::chrono_literals;
 using store::follow;
-using store::standing;
 using tests::owner;
 using tests::resource;
 using tests::seconds;
@@ -104,44 +103,44 @@ any_command random_command(std::mt19937& random, std::int64_t tokens) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(standing_suite)
+BOOST_AUTO_TEST_SUITE(standing)
 
 BOOST_AUTO_TEST_CASE(behind_a_holder_others_are_refused_with_what_is_left_rounded_up) {
-    const auto after = standing::held(held_by("alice"), start + 1'000us);
+    const auto after = store::standing::held(held_by("alice"), start + 1'000us);
 
     const auto refused = follow(after, acquire_command(resource("r"), owner("bob"), seconds(5)));
     BOOST_REQUIRE(refused.has_value());
     BOOST_TEST((refused->result() == acquire_result::held));
     BOOST_TEST((refused->retry_after() == 29'999ms));
-    BOOST_TEST(
-        (follow(standing::held(held_by("alice"), start + 1us), acquire_command(resource("r"), owner("bob"), seconds(5)))
-             ->retry_after() == 30'000ms));
+    BOOST_TEST((follow(store::standing::held(held_by("alice"), start + 1us),
+                       acquire_command(resource("r"), owner("bob"), seconds(5)))
+                    ->retry_after() == 30'000ms));
     BOOST_TEST(
         (follow(after, renew_command(resource("r"), owner("bob"), seconds(5)))->result() == renew_result::forbidden));
     BOOST_TEST((*follow(after, release_command(resource("r"), owner("bob"))) == release_result::forbidden));
 }
 
 BOOST_AUTO_TEST_CASE(the_holder_itself_is_not_answered_from_memory_unless_it_repeats_its_key) {
-    const auto after = standing::held(held_by("alice"), start, key("k"));
+    const auto after = store::standing::held(held_by("alice"), start, key("k"));
     const auto again = [](const char* which) {
         return acquire_command(resource("r"), owner("alice"), seconds(5), key(which));
     };
     BOOST_TEST((follow(after, again("k"))->grant() == held_by("alice")));
     BOOST_TEST(!follow(after, again("other")).has_value());
     BOOST_TEST(!follow(after, again(nullptr)).has_value());
-    BOOST_TEST(!follow(standing::held(held_by("alice"), start), again(nullptr)).has_value());
-    BOOST_TEST(!follow(standing::held(held_by("alice"), start), again("k")).has_value());
+    BOOST_TEST(!follow(store::standing::held(held_by("alice"), start), again(nullptr)).has_value());
+    BOOST_TEST(!follow(store::standing::held(held_by("alice"), start), again("k")).has_value());
     BOOST_TEST(!follow(after, renew_command(resource("r"), owner("alice"), seconds(5))).has_value());
     BOOST_TEST(!follow(after, release_command(resource("r"), owner("alice"), token(7))).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_token_is_forbidden_and_a_free_resource_has_no_holder) {
-    const auto after = standing::held(held_by("alice"), start);
+    const auto after = store::standing::held(held_by("alice"), start);
     BOOST_TEST((follow(after, renew_command(resource("r"), owner("alice"), seconds(5), token(6)))->result() ==
                 renew_result::forbidden));
     BOOST_TEST((*follow(after, release_command(resource("r"), owner("alice"), token(6))) == release_result::forbidden));
 
-    const auto free = standing::free();
+    const auto free = store::standing::free();
     BOOST_TEST(
         (follow(free, renew_command(resource("r"), owner("alice"), seconds(5)))->result() == renew_result::not_found));
     BOOST_TEST((*follow(free, release_command(resource("r"), owner("alice"))) == release_result::not_found));
@@ -164,7 +163,7 @@ BOOST_AUTO_TEST_CASE(followers_are_told_what_serial_execution_would_tell_them) {
             if (const auto* acquire = std::get_if<acquire_command>(&leader))
                 if (holder && holder->owner() == acquire->owner()) known_key = acquire->key();
             if (holder) tokens = holder->fencing_token().number();
-            const auto after = holder ? standing::held(*holder, server.now, known_key) : standing::free();
+            const auto after = holder ? store::standing::held(*holder, server.now, known_key) : store::standing::free();
 
             const any_command follower = random_command(random, tokens);
             std::visit(

@@ -23,6 +23,9 @@ inline constexpr std::size_t json_depth_max = body_bytes_max / 2;
 /// What is read from the socket at once, and what may be kept unread: one head of the largest size, and a piece more.
 inline constexpr std::size_t read_piece_bytes = 4 * 1024;
 inline constexpr std::size_t read_buffer_bytes_max = 32 * 1024;
+/// So many workspaces without a connection are kept, unless their buffer has grown beyond this.
+inline constexpr std::size_t spare_workspaces_max = 256;
+inline constexpr std::size_t spare_buffer_bytes_max = 8 * 1024;
 static_assert(method_bytes_max + target_bytes_max + header_bytes_max + 64 + read_piece_bytes <= read_buffer_bytes_max);
 
 /// Entries in the `errors` of one 422; the detail says how many more there are.

@@ -45,7 +45,7 @@ private:
     template <class Value>
     using awaitable = boost::asio::awaitable<Value>;
 
-    enum class io_result { done, closed, timed_out };
+    enum class io_result { done, closed, timed_out, nothing_yet };
     enum class head_result { complete, nothing, closed, ended_early, timed_out, refused };
     enum class body_result { complete, ended_early, timed_out, too_large, malformed };
 
@@ -53,7 +53,7 @@ private:
     awaitable<sequel> serve();
     awaitable<sequel> serve_burst();
     awaitable<sequel> refuse_connection();
-    awaitable<sequel> serve_request(boost::beast::flat_buffer& buffer, time_point started);
+    awaitable<sequel> serve_request(workspace& workspace, time_point started);
     awaitable<sequel> answer_without_handler(exchange& exchange, boost::beast::flat_buffer& buffer, reply answer);
     awaitable<sequel> answer_with_handler(exchange& exchange, boost::beast::flat_buffer& buffer);
     awaitable<sequel> answer_and_close(exchange& exchange, reply answer);
@@ -63,11 +63,13 @@ private:
     awaitable<io_result> write_answer(exchange& exchange, reply answer, bool keep_alive);
     awaitable<void> linger();
 
-    awaitable<io_result> read_some(boost::beast::flat_buffer& buffer);
+    /// The only one that says nothing_yet.
+    io_result read_at_once(boost::beast::flat_buffer& buffer);
+    awaitable<io_result> read_later(boost::beast::flat_buffer& buffer);
     awaitable<io_result> write(std::string_view bytes);
     awaitable<io_result> wait(connection::wait_type event);
 
-    std::string format(const exchange& exchange, const reply& answer, bool keep_alive) const;
+    void format(std::string& head, const exchange& exchange, const reply& answer, bool keep_alive) const;
     void record(const exchange& exchange, const reply& answer) const;
 
     void arm(time_point deadline);

@@ -7,6 +7,7 @@
 #include "holdfast/http/metrics.hpp"
 #include "holdfast/http/server_settings.hpp"
 #include "holdfast/http/unique_id.hpp"
+#include "holdfast/http/workspace.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -61,6 +62,9 @@ public:
     const std::string& http_date();
     /// Room for bytes that nobody will look at.
     std::array<char, 64 * 1024>& waste() noexcept { return waste_; }
+    http::workspaces& workspaces() noexcept { return workspaces_; }
+    /// Where an answer is written together. Another's at the next suspension.
+    std::string& answer_bytes() noexcept { return answer_bytes_; }
 
 private:
     boost::asio::any_io_executor executor_;
@@ -77,6 +81,8 @@ private:
     std::time_t date_of_ = -1;
     std::string date_;
     std::array<char, 64 * 1024> waste_;
+    http::workspaces workspaces_;
+    std::string answer_bytes_;
 };
 
 }  // namespace holdfast::http

@@ -25,7 +25,7 @@ public:
           rows_beside_another_(std::min(rows_max, rows_beside_another)) {}
 
     /// Enough rows to be worth a statement beside one that is under way …
-    static constexpr std::size_t rows_beside_another = 32;
+    static constexpr std::size_t rows_beside_another = 16;
     /// … and how long fewer rows wait for more, or for the end of that one.
     static constexpr std::chrono::milliseconds held_back_max{2};
 

@@ -42,7 +42,8 @@ public:
     /// Starts the threads; they connect by themselves. Until one has, commands are `unavailable`.
     void start();
 
-    /// Carries out `command`. Completes with its answer, at the latest shortly after `until`; with `operation_aborted`
+    /// Carries out `command`. Completes, never inside this call and without a detour over the handler's own executor,
+    /// with its answer, at the latest shortly after `until`; with `operation_aborted`
     /// on total or terminal cancellation. Refused at once: `overloaded` when the queue is full, `unavailable` when no
     /// connection is up. Past the deadline: `overloaded` if it was never sent, else `outcome_unknown` (a look:
     /// `unavailable`), and the stuck socket is shut down.

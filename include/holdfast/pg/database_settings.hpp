@@ -12,7 +12,7 @@ struct database_settings {
     std::string url;                  ///< A libpq URI or keyword/value string (PostgreSQL manual, 34.1.1).
     std::string schema = "holdfast";  ///< Put, quoted, into the SQL text; never search_path.
     std::size_t connections =
-        4;  ///< Threads for ordinary commands; one connection each. Two more serve the slow lane and one the monitor.
+        2;  ///< Threads for ordinary commands; one connection each. Two more serve the slow lane and one the monitor.
     bool prepared_statements = true;  ///< Off behind a transaction pooler.
     bool migrate_on_start = true;
     std::chrono::milliseconds statement_timeout{4'000};

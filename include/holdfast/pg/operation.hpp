@@ -4,18 +4,18 @@
 #include "holdfast/pg/backend.hpp"
 
 #include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/executor_work_guard.hpp>
 
 #include <atomic>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 
 namespace holdfast::pg {
 
 struct operation;
 using operation_ptr = std::shared_ptr<operation>;
+using open_operations = std::pmr::multimap<store::deadline, operation_ptr>;
 using answer_handler = boost::asio::any_completion_handler<void(boost::system::error_code, answer)>;
 
 /// One command on its way: waiting (in the queue) -> under way (taken by a thread) -> ended. Whether it still waits is
@@ -38,8 +38,7 @@ struct operation {
     // I/O thread only.
     store::ticket ticket = 0;
     std::optional<answer_handler> handler;  ///< Empty once completed. Emplaced, never assigned (Asio 1.26).
-    std::optional<boost::asio::executor_work_guard<boost::asio::any_completion_executor>> work;
-    std::optional<std::multimap<store::deadline, operation_ptr>::iterator> open_at;
+    std::optional<open_operations::iterator> open_at;
 };
 
 }  // namespace holdfast::pg

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -43,7 +44,12 @@ public:
     };
     using batch = std::vector<item>;
 
-    batch_planner(std::size_t waiting_max, std::size_t rows_max) : waiting_max_(waiting_max), rows_max_(rows_max) {
+    batch_planner(std::size_t waiting_max, std::size_t rows_max)
+        : waiting_max_(waiting_max),
+          rows_max_(rows_max),
+          ready_{line(&memory_), line(&memory_), line(&memory_), line(&memory_)},
+          lines_(&memory_),
+          places_(&memory_) {
         assert(waiting_max > 0 && rows_max > 0);
     }
 
@@ -165,7 +171,7 @@ private:
         bool behind;  ///< In a line behind another write, not ready.
         std::string resource;
     };
-    using line = std::map<ticket, item>;
+    using line = std::pmr::map<ticket, item>;
 
     static std::size_t index(command_kind kind) noexcept { return static_cast<std::size_t>(kind); }
 
@@ -202,10 +208,11 @@ private:
     std::size_t waiting_max_;
     std::size_t rows_max_;
     ticket next_ticket_ = 1;
-    std::array<line, command_kinds> ready_;  ///< May run now, by kind and arrival.
-    std::unordered_map<std::string, line>
-        lines_;                                 ///< Resources with a write ready or under way, and who waits behind it.
-    std::unordered_map<ticket, place> places_;  ///< Where each waiting command is.
+    std::pmr::unsynchronized_pool_resource memory_;  ///< Nodes of the maps: each command needs three of them.
+    std::array<line, command_kinds> ready_;          ///< May run now, by kind and arrival.
+    /// Resources with a write ready or under way, and who waits behind it.
+    std::pmr::unordered_map<std::string, line> lines_;
+    std::pmr::unordered_map<ticket, place> places_;  ///< Where each waiting command is.
 };
 
 }  // namespace holdfast::store
