@@ -1,8 +1,7 @@
 -- Who holds each resource. Changes nothing, waits for nobody.
 --   $1 text[]    resources, in any order, repetitions allowed
--- One row per input row: its ordinal, a verdict (found, not_found, or ended), the lease when found, the clock, and whether
--- the session is read-only: on a standby "not found" could be old news. "ended" is a lease that ended while the statement
--- ran: the snapshot cannot tell whether it was renewed meanwhile, so ask again.
+-- One row per input row: found, not_found or ended, the lease, the clock, and whether the session is read-only: a standby's
+-- "not found" could be old news. "ended" while the statement ran: perhaps renewed since its snapshot, so ask again.
 SELECT i.ordinal,
     CASE
         WHEN l.resource IS NULL THEN 'not_found'

@@ -15,9 +15,10 @@ namespace {
 
 using microseconds = std::int64_t;  // Moments since the epoch, and lengths.
 
-/// Bounds of the search: for one answer, and for all of them.
+/// Bounds of the search: for one answer, and for all of them beside so many for each.
 constexpr std::size_t states_max = 10'000;
 constexpr std::size_t steps_max = 60'000;
+constexpr std::size_t steps_max_per_call = 30;
 /// Searches with few unknown operations before the one with all.
 constexpr int attempts_max = 60;
 constexpr std::size_t events_back = 100;
@@ -347,7 +348,7 @@ private:
                 ways_.insert(std::move(each));
                 continue;
             }
-            if (left == 0 || ++steps_ > steps_max) {
+            if (left == 0 || ++steps_ > steps_max + steps_max_per_call * calls_.size()) {
                 left = 0;
                 incomplete_ = true;
                 return;

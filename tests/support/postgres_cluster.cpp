@@ -96,7 +96,11 @@ void postgres_cluster::start() {
                                   std::to_string(port_),
                                   "-k",
                                   directory_.path().string()};
-    settings all{{"listen_addresses", "127.0.0.1"}, {"fsync", "off"}, {"max_connections", "100"}};
+    // Tests look for whole statements in pg_stat_activity.
+    settings all{{"listen_addresses", "127.0.0.1"},
+                 {"fsync", "off"},
+                 {"max_connections", "100"},
+                 {"track_activity_query_size", "16384"}};
     for (const auto& [name, value] : extra_)
         all[name] = value;
     for (const auto& [name, value] : all)
