@@ -1,6 +1,7 @@
 #include "holdfast/pg/command_queue.hpp"
 
 #include <algorithm>
+#include <type_traits>
 
 namespace holdfast::pg {
 
@@ -11,17 +12,17 @@ namespace {
 
 /// Answers `follower` from what its leader left behind, if that is possible.
 bool follow(const operation& leader, operation& follower) {
-    const auto answer_with = [&](auto outcome) {
-        if (outcome) follower.result.emplace(std::move(*outcome));
-        return outcome.has_value();
-    };
-    if (const auto* acquire = std::get_if<domain::acquire_command>(&follower.what))
-        return answer_with(store::follow(*leader.after, *acquire));
-    if (const auto* renew = std::get_if<domain::renew_command>(&follower.what))
-        return answer_with(store::follow(*leader.after, *renew));
-    if (const auto* release = std::get_if<domain::release_command>(&follower.what))
-        return answer_with(store::follow(*leader.after, *release));
-    return false;  // Looks stand in no line.
+    return std::visit(
+        [&](const auto& command) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(command)>, domain::look_command>) {
+                return false;  // Looks stand in no line.
+            } else {
+                auto outcome = store::follow(*leader.after, command);
+                if (outcome) follower.result.emplace(std::move(*outcome));
+                return outcome.has_value();
+            }
+        },
+        follower.what);
 }
 
 }  // namespace

@@ -98,8 +98,8 @@ private:
     void answer_row(std::size_t row, carried_out with) { done_[row].emplace(std::move(with)); }
 
     /// What a refusal was read from. Not known when the lease ended between the judgement and this reading.
-    static std::optional<store::standing> held_by(const resource_name& resource, const result_row& columns) {
-        const lease_columns lease(columns);
+    static std::optional<store::standing> held_by(const resource_name& resource, const lease_columns& lease,
+                                                  const result_row& columns) {
         if (lease.left_us() <= 0) return std::nullopt;
         auto holder = owner_name::parse(columns.text(column::holder));
         if (!holder) throw std::logic_error("an owner in the database is no owner name");
@@ -251,8 +251,9 @@ private:
             owners.add(command.owner().text());
             ttls.add(std::int64_t{command.ttl().length().count()});
             keys.add(command.key() ? std::string_view(command.key()->text()) : std::string_view());
-            limits.add(not_after(row));
-            least_limit = std::min(least_limit, not_after(row));
+            const std::int64_t limit = not_after(row);
+            limits.add(limit);
+            least_limit = std::min(least_limit, limit);
         }
         std::vector<grant> grants;
         send(variant(query::acquire_fast, query::acquire_slow), which,
@@ -271,7 +272,7 @@ private:
             if (lease.left_us() <= 0) return;
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::microseconds(lease.left_us()));
             const auto& command = get<acquire_command>(row);
-            return answer_row(row, {answer(acquire_outcome::held(left)), held_by(command.resource(), columns)});
+            return answer_row(row, {answer(acquire_outcome::held(left)), held_by(command.resource(), lease, columns)});
         }
         if (verdict != "granted") throw std::logic_error("unknown verdict of acquire");
         touched_[row] = true;
@@ -348,13 +349,13 @@ private:
     void renewed(std::size_t row, const result_row& columns) {
         const auto verdict = columns.text(column::verdict);
         if (shared_verdict(row, verdict)) return;
+        const lease_columns lease(columns);
         const auto& command = get<renew_command>(row);
         if (verdict == "not_found")
             return answer_row(row, {answer(renew_outcome::not_found()), store::standing::free()});
         if (verdict == "forbidden")
-            return answer_row(row, {answer(renew_outcome::forbidden()), held_by(command.resource(), columns)});
+            return answer_row(row, {answer(renew_outcome::forbidden()), held_by(command.resource(), lease, columns)});
         if (verdict != "renewed") throw std::logic_error("unknown verdict of renew");
-        const lease_columns lease(columns);
         if (lease.left_us() <= 0) return;  // Ended while the statement ran: ask again, it will be not_found.
         lock renewed = lease.as_lock(command.resource(), command.owner(), columns.number(column::fencing_token));
         auto after = store::standing::held(renewed, as_timestamp(lease.clock_us));
@@ -383,7 +384,8 @@ private:
         if (verdict == "released") return answer_row(row, {answer(release_result::released), free});
         if (verdict == "not_found") return answer_row(row, {answer(release_result::not_found), free});
         if (verdict == "forbidden")
-            return answer_row(row, {answer(release_result::forbidden), held_by(resource, columns)});
+            return answer_row(row,
+                              {answer(release_result::forbidden), held_by(resource, lease_columns(columns), columns)});
         throw std::logic_error("unknown verdict of release");
     }
 
