@@ -12,28 +12,38 @@
 
 namespace holdfast::domain {
 
-enum class acquire_result { granted, held };
+/// `awaited`: waiters may be concerned, nothing was done; the queue decides (store/wait_queue.hpp).
+enum class acquire_result { granted, held, awaited };
 
 class acquire_outcome {
 public:
-    static acquire_outcome granted(lock grant) { return acquire_outcome(std::move(grant), {}); }
+    /// `is_awaited`: somebody may wait for the lock, and the end of its lease has moved.
+    static acquire_outcome granted(lock grant, bool is_awaited = false) {
+        return acquire_outcome(acquire_result::granted, std::move(grant), {}, is_awaited);
+    }
     /// `retry_after` is what is left of the present lease, rounded up; at least 1 ms.
     static acquire_outcome held(std::chrono::milliseconds retry_after) {
-        return acquire_outcome(std::nullopt, retry_after);
+        return acquire_outcome(acquire_result::held, std::nullopt, retry_after, false);
     }
+    static acquire_outcome awaited() { return acquire_outcome(acquire_result::awaited, std::nullopt, {}, true); }
 
-    acquire_result result() const noexcept { return grant_ ? acquire_result::granted : acquire_result::held; }
+    acquire_result result() const noexcept { return result_; }
     /// The grant. Only when granted.
     const lock& grant() const noexcept { return *grant_; }
     /// Only when held.
     std::chrono::milliseconds retry_after() const noexcept { return retry_after_; }
+    /// Somebody may wait for the lock. Only when granted.
+    bool is_awaited() const noexcept { return is_awaited_; }
 
 private:
-    acquire_outcome(std::optional<lock> grant, std::chrono::milliseconds retry_after)
-        : grant_(std::move(grant)), retry_after_(retry_after) {}
+    acquire_outcome(acquire_result result, std::optional<lock> grant, std::chrono::milliseconds retry_after,
+                    bool is_awaited)
+        : grant_(std::move(grant)), retry_after_(retry_after), result_(result), is_awaited_(is_awaited) {}
 
     std::optional<lock> grant_;
     std::chrono::milliseconds retry_after_;
+    acquire_result result_;
+    bool is_awaited_;
 };
 
 /// `forbidden`: held, but by another owner or under another token. `not_found`: nobody holds it.
@@ -41,23 +51,30 @@ enum class renew_result { renewed, not_found, forbidden };
 
 class renew_outcome {
 public:
-    static renew_outcome renewed(domain::lock lock) { return renew_outcome(renew_result::renewed, std::move(lock)); }
-    static renew_outcome not_found() { return renew_outcome(renew_result::not_found, std::nullopt); }
-    static renew_outcome forbidden() { return renew_outcome(renew_result::forbidden, std::nullopt); }
+    /// `is_awaited` as of acquire_outcome.
+    static renew_outcome renewed(domain::lock lock, bool is_awaited = false) {
+        return renew_outcome(renew_result::renewed, std::move(lock), is_awaited);
+    }
+    static renew_outcome not_found() { return renew_outcome(renew_result::not_found, std::nullopt, false); }
+    static renew_outcome forbidden() { return renew_outcome(renew_result::forbidden, std::nullopt, false); }
 
     renew_result result() const noexcept { return result_; }
     /// The lease as it is now. Only when renewed.
     const domain::lock& lock() const noexcept { return *lock_; }
+    /// Somebody may wait for the lock. Only when renewed.
+    bool is_awaited() const noexcept { return is_awaited_; }
 
 private:
-    renew_outcome(renew_result result, std::optional<domain::lock> lock) : result_(result), lock_(std::move(lock)) {}
+    renew_outcome(renew_result result, std::optional<domain::lock> lock, bool is_awaited)
+        : result_(result), lock_(std::move(lock)), is_awaited_(is_awaited) {}
 
     renew_result result_;
     std::optional<domain::lock> lock_;
+    bool is_awaited_;
 };
 
-/// `forbidden` and `not_found` as for renew.
-enum class release_result { released, not_found, forbidden };
+/// `forbidden` and `not_found` as for renew, `awaited` as for acquire.
+enum class release_result { released, not_found, forbidden, awaited };
 
 enum class look_result { found, not_found };
 

@@ -1,29 +1,42 @@
 #ifndef HOLDFAST_SERVICE_LEASE_SERVICE_HPP
 #define HOLDFAST_SERVICE_LEASE_SERVICE_HPP
 
+#include "holdfast/service/acquire_answer.hpp"
+#include "holdfast/service/wait_registry.hpp"
 #include "holdfast/store/lease_store.hpp"
+#include "holdfast/store/wait_queue.hpp"
 
 #include <chrono>
 
 namespace holdfast::service {
 
-/// The use cases: gives each command its deadline. It repeats nothing: a sent command whose answer was lost is reported
-/// as `outcome_unknown` and the client, who has the key, decides (contract, section 5). I/O thread only.
+/// The use cases: gives each command its deadline, and hands what concerns waiters to the queue. It repeats nothing: a
+/// sent command whose answer was lost is reported as `outcome_unknown` and the client, who has the key, decides
+/// (contract, section 5). I/O thread only.
 class lease_service {
 public:
-    /// `store` must outlive the service. Every call is answered within `request_deadline`, counted from the call.
-    lease_service(store::lease_store& store, std::chrono::milliseconds request_deadline)
-        : store_(store), request_deadline_(request_deadline) {}
+    /// All must outlive the service. Every call is answered within `request_deadline`, counted from the call, or for one
+    /// that waits from the end of its wait.
+    lease_service(store::lease_store& store, store::wait_queue& queue, wait_registry& registry,
+                  std::chrono::milliseconds request_deadline)
+        : store_(store), queue_(queue), registry_(registry), request_deadline_(request_deadline) {}
 
-    boost::asio::awaitable<domain::result<domain::acquire_outcome>> acquire(domain::acquire_command command);
+    /// Stands in line for up to `wait` if the lock cannot be had now. Total or terminal cancellation of the awaiting
+    /// coroutine says that the client is gone: the request is never granted, or what it was granted is given back.
+    boost::asio::awaitable<domain::result<acquire_answer>> acquire(domain::acquire_command command,
+                                                                   std::chrono::seconds wait);
     boost::asio::awaitable<domain::result<domain::renew_outcome>> renew(domain::renew_command command);
+    /// Never `awaited`.
     boost::asio::awaitable<domain::result<domain::release_result>> release(domain::release_command command);
     boost::asio::awaitable<domain::result<domain::look_outcome>> look(domain::look_command command);
+    boost::asio::awaitable<domain::result<domain::leave_result>> leave(domain::leave_command command);
 
 private:
     store::deadline deadline_from_now() const { return std::chrono::steady_clock::now() + request_deadline_; }
 
     store::lease_store& store_;
+    store::wait_queue& queue_;
+    wait_registry& registry_;
     std::chrono::milliseconds request_deadline_;
 };
 

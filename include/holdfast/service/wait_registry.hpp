@@ -1,0 +1,50 @@
+#ifndef HOLDFAST_SERVICE_WAIT_REGISTRY_HPP
+#define HOLDFAST_SERVICE_WAIT_REGISTRY_HPP
+
+#include "holdfast/service/acquire_answer.hpp"
+#include "holdfast/store/wait_queue.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+namespace holdfast::service {
+
+/// The requests that wait on this node: who is connected here, at which place, and when the lease before it ends. Wakes
+/// them when they are offered the lock, sets handovers off when a lease ends, and takes care of those whose client has
+/// gone. I/O thread only.
+class wait_registry {
+public:
+    /// `queue` must outlive the registry. Everything is answered within `request_deadline` of the end of its wait.
+    wait_registry(boost::asio::any_io_executor executor, store::wait_queue& queue, std::size_t waiters_max,
+                  std::chrono::milliseconds request_deadline);
+    ~wait_registry();
+
+    /// As lease_service::acquire, for a lock that others hold or wait for. `overloaded` beyond `waiters_max`, `unavailable`
+    /// while the queue has no node id or the node drains. `arrived` is when the request did.
+    boost::asio::awaitable<domain::result<acquire_answer>> wait(domain::acquire_command command,
+                                                                std::chrono::seconds wait,
+                                                                std::chrono::steady_clock::time_point arrived);
+
+    /// Answers every waiter `unavailable`, refuses new ones the same way, keeps their places.
+    void drain();
+    /// Completes when no command of the registry's own (withdrawals, gifts back) is under way; or after `limit`.
+    boost::asio::awaitable<void> settle(std::chrono::milliseconds limit);
+
+    /// Wakes for this node are acted on, those for others are announced.
+    void spread(std::vector<domain::wake> wakes);
+
+    /// Requests that wait now.
+    std::size_t waiting() const noexcept;
+
+private:
+    class core;
+    std::shared_ptr<core> core_;
+};
+
+}  // namespace holdfast::service
+
+#endif
