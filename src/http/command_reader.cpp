@@ -20,10 +20,12 @@ namespace json = boost::json;
 using boost::system::error_code;
 using domain::field_fault;
 
-constexpr std::array acquire_rules{member_rule{member::owner, true}, member_rule{member::ttl_seconds, true}};
+constexpr std::array acquire_rules{member_rule{member::owner, true}, member_rule{member::ttl_seconds, true},
+                                   member_rule{member::wait_seconds, false}};
 constexpr std::array renew_rules{member_rule{member::owner, true}, member_rule{member::ttl_seconds, true},
                                  member_rule{member::fencing_token, false}};
 constexpr std::array release_rules{member_rule{member::owner, true}, member_rule{member::fencing_token, false}};
+constexpr std::array leave_rules{member_rule{member::owner, true}};
 
 /// What the text says about one member, before anyone judges it.
 struct raw_member {
@@ -137,7 +139,7 @@ private:
     }
 
     std::span<const member_rule> rules_;
-    std::array<raw_member, 3> members_;
+    std::array<raw_member, member_kinds> members_;
     raw_member* current_ = nullptr;
     std::vector<std::string> unknown_;
     std::size_t unknown_unlisted_ = 0;
@@ -206,32 +208,52 @@ std::string message_for(member which, field_fault fault, std::int64_t ttl_second
             return "must be an integer from 1 to " + std::to_string(ttl_seconds_max);
         case member::fencing_token:
             return "must be an integer from 0 to " + std::to_string(domain::limits::fencing_token_max);
+        case member::wait_seconds:
+            return "must be an integer from 0 to " + std::to_string(domain::limits::wait_seconds_max);
     }
     return "is not valid";
+}
+
+std::optional<field_fault> judge_owner(const raw_member& raw, command_members& members) {
+    if (raw.found != raw_member::kind::string) return field_fault::invalid;
+    auto owner = domain::owner_name::parse(raw.text);
+    if (!owner) return owner.error();
+    members.owner = std::move(*owner);
+    return std::nullopt;
+}
+
+std::optional<field_fault> judge_number(member which, std::int64_t number, std::int64_t ttl_seconds_max,
+                                        command_members& members) {
+    switch (which) {
+        case member::owner:
+            break;
+        case member::ttl_seconds: {
+            const auto ttl = domain::ttl::parse(number, ttl_seconds_max);
+            if (!ttl) return ttl.error();
+            members.ttl = *ttl;
+            break;
+        }
+        case member::fencing_token: {
+            const auto token = domain::fencing_token::parse(number);
+            if (!token) return token.error();
+            members.fencing_token = *token;
+            break;
+        }
+        case member::wait_seconds:
+            if (number < 0 || number > domain::limits::wait_seconds_max) return field_fault::out_of_range;
+            members.wait = std::chrono::seconds(number);
+            break;
+    }
+    return std::nullopt;
 }
 
 /// Turns one member into its domain value, or says what is wrong with it.
 std::optional<field_fault> judge(member which, const raw_member& raw, std::int64_t ttl_seconds_max,
                                  command_members& members) {
-    if (which == member::owner) {
-        if (raw.found != raw_member::kind::string) return field_fault::invalid;
-        auto owner = domain::owner_name::parse(raw.text);
-        if (!owner) return owner.error();
-        members.owner = std::move(*owner);
-        return std::nullopt;
-    }
+    if (which == member::owner) return judge_owner(raw, members);
     const auto number = raw.found == raw_member::kind::number ? integer_of(raw.text) : std::nullopt;
     if (!number) return field_fault::invalid;
-    if (which == member::ttl_seconds) {
-        const auto ttl = domain::ttl::parse(*number, ttl_seconds_max);
-        if (!ttl) return ttl.error();
-        members.ttl = *ttl;
-        return std::nullopt;
-    }
-    const auto token = domain::fencing_token::parse(*number);
-    if (!token) return token.error();
-    members.fencing_token = *token;
-    return std::nullopt;
+    return judge_number(which, *number, ttl_seconds_max, members);
 }
 
 /// A name as an error can show it: not longer than the limit, and cut between two characters.
@@ -272,6 +294,8 @@ std::string_view name_of(member which) noexcept {
             return "ttl_seconds";
         case member::fencing_token:
             return "fencing_token";
+        case member::wait_seconds:
+            return "wait_seconds";
     }
     return {};
 }
@@ -284,6 +308,8 @@ std::span<const member_rule> members_of(operation meant) noexcept {
             return renew_rules;
         case operation::release:
             return release_rules;
+        case operation::leave:
+            return leave_rules;
         case operation::look:
         case operation::health:
         case operation::readiness:

@@ -6,6 +6,9 @@
 #include "holdfast/http/problem.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
 
 namespace holdfast::http {
 namespace {
@@ -57,12 +60,20 @@ reply not_held(const request& request) {
                          request.route.path);
 }
 
+reply no_place(const request& request) {
+    return problem_reply(problem::not_found,
+                         "The owner has no place in the queue: it did not ask to wait, has left, came back too late or "
+                         "holds the lock already.",
+                         request.route.path);
+}
+
 std::string unknown_outcome_detail(const request& request, std::chrono::milliseconds final_after) {
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(final_after).count();
     std::string detail = "The request may have taken effect. What happened is final " + std::to_string(seconds) +
                          " seconds after this answer: then GET the lock and compare its owner and fencing_token. ";
     if (request.route.meant == operation::acquire)
         return detail + "Repeating the request with the same Idempotency-Key is safe at any time.";
+    if (request.route.meant == operation::leave) return detail + "Repeating the request is safe at any time.";
     return detail +
            "Repeating the request under its fencing_token is safe; an acquire is safe to repeat at any time with the "
            "same Idempotency-Key.";
@@ -116,6 +127,8 @@ awaitable<reply> handlers::dispatch(const request& request) {
             return renew(request);
         case operation::release:
             return release(request);
+        case operation::leave:
+            return leave(request);
         case operation::health:
             return at_once(health());
         case operation::readiness:
@@ -136,15 +149,43 @@ awaitable<reply> handlers::acquire(const request& request) {
     std::optional<domain::idempotency_key> key;
     if (request.idempotency_key.count > 0) key = *domain::idempotency_key::parse(request.idempotency_key.first);
     domain::acquire_command command(*read.resource, std::move(*read.members.owner), *read.members.ttl, std::move(key));
-    const auto outcome = co_await service_.acquire(std::move(command));
-    if (!outcome) co_return failure(outcome.error(), request);
-    switch (outcome->result()) {
-        case domain::acquire_result::granted:
-            co_return json_reply(granted_json(outcome->grant()));
-        case domain::acquire_result::held:
-            co_return json_reply(held_json(*read.resource, outcome->retry_after()));
-    }
-    co_return internal_failure("an acquire outcome outside its enumeration", request);
+    const std::chrono::seconds wait = read.members.wait.value_or(std::chrono::seconds(0));
+    const bool waits = wait.count() > 0;
+    if (waits) co_await request.requester->attend(wait);
+    auto outcome = co_await service_.acquire(std::move(command), wait);
+    if (!outcome) co_return acquire_failure(outcome.error(), waits, request);
+    co_return answer_acquire(std::move(*outcome), *read.resource, request);
+}
+
+reply handlers::answer_acquire(service::acquire_answer answer, const domain::resource_name& resource,
+                               const request& request) const {
+    struct encoder {
+        const domain::resource_name& resource;
+        const http::request& request;
+
+        reply operator()(service::grant& grant) const {
+            reply granted = json_reply(granted_json(grant));
+            granted.undelivered = std::move(grant.undelivered);
+            return granted;
+        }
+        reply operator()(const service::refusal& refusal) const { return json_reply(refused_json(resource, refusal)); }
+        reply operator()(service::queue_full) const {
+            return problem_reply(problem::queue_full, "All places in the queue for this resource are taken.",
+                                 request.route.path);
+        }
+    };
+    return std::visit(encoder{resource, request}, answer);
+}
+
+/// Who waits on a node that goes down is sent to another one at once: its next request must not come back here.
+reply handlers::acquire_failure(boost::system::error_code reason, bool waits, const request& request) {
+    if (!waits || !readiness_.draining() || reason != domain::errc::unavailable) return failure(reason, request);
+    reply answer = problem_reply(problem::unavailable,
+                                 "This node is going down. Nothing was granted; a place in the queue is kept for a "
+                                 "moment: ask again under the same owner.",
+                                 request.route.path);
+    answer.close = true;
+    return answer;
 }
 
 awaitable<reply> handlers::look(const request& request) {
@@ -194,8 +235,25 @@ awaitable<reply> handlers::release(const request& request) {
             co_return not_held(request);
         case domain::release_result::forbidden:
             co_return not_holder(request);
+        case domain::release_result::awaited:
+            break;
     }
-    co_return internal_failure("a release outcome outside its enumeration", request);
+    co_return internal_failure("a release outcome that is none", request);
+}
+
+awaitable<reply> handlers::leave(const request& request) {
+    lock_request read = read_lock_request(request, settings_.ttl_seconds_max);
+    if (read.refusal) co_return std::move(*read.refusal);
+    domain::leave_command command(std::move(*read.resource), std::move(*read.members.owner));
+    const auto outcome = co_await service_.leave(std::move(command));
+    if (!outcome) co_return failure(outcome.error(), request);
+    switch (*outcome) {
+        case domain::leave_result::left:
+            co_return reply(204);
+        case domain::leave_result::not_found:
+            co_return no_place(request);
+    }
+    co_return internal_failure("a leave outcome outside its enumeration", request);
 }
 
 reply handlers::tell_readiness(const request& request) const {

@@ -45,19 +45,25 @@ std::string lock_json(const domain::lock& lock) {
     return json;
 }
 
-std::string granted_json(const domain::lock& lock) {
+std::string granted_json(const service::grant& grant) {
     std::string json;
-    json.reserve(160 + lock.resource().text().size() + lock.owner().text().size());
+    json.reserve(190 + grant.lock.resource().text().size() + grant.lock.owner().text().size());
     json += "{\"acquired\":true,\"lock\":";
-    append_lock(json, lock);
+    append_lock(json, grant.lock);
+    if (grant.waited) json += ",\"waited_ms\":" + std::to_string(grant.waited->count());
     json += '}';
     return json;
 }
 
-std::string held_json(const domain::resource_name& resource, std::chrono::milliseconds retry_after) {
+std::string refused_json(const domain::resource_name& resource, const service::refusal& refusal) {
     std::string json = "{\"acquired\":false,\"resource\":";
     append_json_string(json, resource.text());
-    json += ",\"retry_after_ms\":" + std::to_string(retry_after.count()) + '}';
+    json += ",\"retry_after_ms\":" + std::to_string(refusal.retry_after.count());
+    if (refusal.place) {
+        json += ",\"position\":" + std::to_string(refusal.place->position);
+        json += ",\"place_kept_ms\":" + std::to_string(refusal.place->kept_for.count());
+    }
+    json += '}';
     return json;
 }
 

@@ -10,7 +10,7 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::array<problem_type, 16> types{{
+constexpr std::array<problem_type, 17> types{{
     {problem::invalid_json, "invalid-json", 400, "The body is no JSON text",
      "The body of the request is not a JSON text in UTF-8 (RFC 8259).",
      "Mend the body. Mind quotes, commas, lone surrogates and bytes that are not UTF-8."},
@@ -49,6 +49,10 @@ constexpr std::array<problem_type, 16> types{{
      "One or more fields of the request break the rules; `errors` lists each with a code: required, invalid, too_long, "
      "out_of_range, unknown or repeated.",
      "Mend the fields that `errors` names. Repeating the request unchanged gives the same answer."},
+    {problem::queue_full, "queue-full", 429, "The queue for the resource is full",
+     "As many owners wait for the resource as may wait for one; places that are kept for an owner's next request are "
+     "counted. The request has no place and had no effect.",
+     "Try again after the time in Retry-After, with growing pauses, or ask without wait_seconds."},
     {problem::internal_error, "internal-error", 500, "A fault of ours",
      "The node met a fault that it did not expect. The detail holds an id that the node's log explains.",
      "Tell the operators the id. An acquire with an Idempotency-Key may be repeated safely."},

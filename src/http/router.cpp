@@ -8,12 +8,14 @@
 namespace holdfast::http {
 namespace {
 
-constexpr std::array<route, 10> table{{
+constexpr std::array<route, 12> table{{
     {"GET", "/locks/{resource}", operation::look},
     {"POST", "/locks/{resource}", operation::acquire},
     {"DELETE", "/locks/{resource}", operation::release},
     {"POST", "/locks/{resource}/release", operation::release},
     {"POST", "/locks/{resource}/renew", operation::renew},
+    {"DELETE", "/locks/{resource}/queue", operation::leave},
+    {"POST", "/locks/{resource}/queue/leave", operation::leave},
     {"GET", "/healthz", operation::health},
     {"GET", "/readyz", operation::readiness},
     {"GET", "/openapi.json", operation::openapi},

@@ -8,11 +8,14 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
 #include <boost/beast/http/string_body.hpp>
+
+#include <poll.h>
 
 #include <algorithm>
 #include <memory_resource>
@@ -26,7 +29,9 @@ namespace {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
+using namespace std::chrono_literals;
 using boost::system::error_code;
+using std::chrono::milliseconds;
 using steady = std::chrono::steady_clock;
 
 std::string_view text_of(const beast::flat_buffer& buffer) {
@@ -89,6 +94,15 @@ public:
     /// From here on the parser counts the body.
     void limit_body() { parser_.body_limit(limits::body_bytes_max); }
     void take_body() { request_.body = parser_.get().body(); }
+    /// The handler has read it, and what waits should be small.
+    void drop_body() {
+        request_.body = {};
+        std::string().swap(parser_.get().body());
+    }
+    void ask_on_behalf_of(requester& client) { request_.requester = &client; }
+    /// A request that asks to wait may take so much longer than others.
+    void be_patient(std::chrono::seconds patience) { patience_ = patience; }
+    std::chrono::seconds patience() const { return patience_; }
 
     parser_type& parser() { return parser_; }
     const http::request& request() const { return request_; }
@@ -111,6 +125,7 @@ private:
     steady::time_point started_;
     unique_ids& ids_;
     std::string request_id_;
+    std::chrono::seconds patience_{0};
     bool has_head_ = false;
 };
 
@@ -225,6 +240,10 @@ void session::on_timer() {
     if (deadline_ == time_point::max() || !socket_.is_open()) return;
     if (steady::now() < deadline_) {
         start_timer();
+        return;
+    }
+    if (attending_) {
+        look_at_client();
         return;
     }
     expired_ = true;
@@ -387,11 +406,86 @@ boost::asio::awaitable<session::sequel> session::answer_with_handler(exchange& e
         exchange.take_body();
     }
     disarm();  // The service has its own deadline.
-    reply answer = co_await group_->handler().handle(exchange.request());
-    const bool keep_alive = exchange.wants_keep_alive() && !group_->draining();
-    const io_result written = co_await write_answer(exchange, std::move(answer), keep_alive);
-    if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
+    at_work_ = &exchange;
+    unread_ = &buffer;
+    exchange.ask_on_behalf_of(*this);
+    std::optional<reply> answer;
+    try {
+        answer = co_await group_->handler().handle(exchange.request());
+    } catch (const boost::system::system_error&) {
+        if (!client_gone_) throw;
+    }
+    if (attending_) {
+        co_await asio::this_coro::reset_cancellation_state();
+        if (!dismiss()) {
+            if (answer && answer->undelivered) answer->undelivered();
+            co_return sequel::drop;
+        }
+    }
+    const bool keep_alive = exchange.wants_keep_alive() && !group_->draining() && !answer->close;
+    const auto undelivered = std::move(answer->undelivered);
+    const io_result written = co_await write_answer(exchange, std::move(*answer), keep_alive);
+    if (written != io_result::done) {
+        if (undelivered) undelivered();
+        co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
+    }
     co_return keep_alive ? sequel::next_request : sequel::linger;
+}
+
+// ---- The client of a request that waits. Its connection is looked at whenever something arrives: what the client
+// sends ahead is kept for later, the end of what it sends is its end. No coroutine of its own and no timer of its own;
+// a connection that waits for nothing but its turn costs one pending wait for readability.
+
+boost::asio::awaitable<void> session::attend(std::chrono::seconds patience) {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+    at_work_->be_patient(patience);
+    at_work_->drop_body();
+    if (unread_->size() == 0) unread_->shrink_to_fit();
+    attending_ = true;
+    client_gone_ = false;
+    ++watches_;
+    watch_client();
+}
+
+void session::watch_client() {
+    socket_.async_wait(connection::wait_read, [self = shared_from_this(), watch = watches_](error_code aborted) {
+        if (!aborted && self->attending_ && self->watches_ == watch) self->look_at_client();
+    });
+}
+
+void session::look_at_client() {
+    const bool has_room = unread_->size() < limits::read_buffer_bytes_max;
+    if (has_room && read_at_once(*unread_) == io_result::closed) {
+        client_went();
+    } else if (unread_->size() < limits::read_buffer_bytes_max) {
+        watch_client();
+    } else if (has_peer_ended()) {
+        client_went();
+    } else {
+        // Unread bytes would wake every wait at once.
+        arm(limits::full_buffer_watch_interval);
+    }
+}
+
+void session::client_went() {
+    client_gone_ = true;
+    disarm();
+    cancel_.emit(asio::cancellation_type::total);
+}
+
+bool session::dismiss() {
+    attending_ = false;
+    disarm();
+    error_code ignored;
+    socket_.cancel(ignored);
+    // What arrived in this very moment counts, too.
+    return !client_gone_ && !has_peer_ended();
+}
+
+/// Also behind bytes that were not read yet.
+bool session::has_peer_ended() {
+    ::pollfd peer{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
 boost::asio::awaitable<session::sequel> session::answer_and_close(exchange& exchange, reply answer) {
@@ -559,9 +653,13 @@ void session::record(const exchange& exchange, const reply& answer) const {
     const auto elapsed = steady::now() - exchange.started();
     const auto& request = exchange.request();
     const bool matched = request.route.result == match_result::matched;
-    group_->metrics().answered(matched ? std::optional(request.route.meant) : std::nullopt, answer.status, elapsed);
+    if (exchange.patience() > 0s)
+        group_->metrics().answered_after_wait(answer.status, elapsed);
+    else
+        group_->metrics().answered(matched ? std::optional(request.route.meant) : std::nullopt, answer.status, elapsed);
     const auto duration = std::chrono::duration<double, std::milli>(elapsed);
-    const bool slow = duration >= group_->settings().slow_request;
+    const milliseconds slow_request = group_->settings().slow_request;
+    const bool slow = duration >= slow_request + (slow_request.count() > 0 ? exchange.patience() : 0s);
     if (answer.status < 400 && !slow) return;
     // A probe that hears "not ready" twice a second is the node's state, which has its own events, and no failure.
     const bool worth_telling = answer.status >= 500 && request.route.meant != operation::readiness;

@@ -52,9 +52,10 @@ BOOST_AUTO_TEST_CASE(each_request_has_its_members) {
             text += std::string(name_of(rule.which)) + (rule.required ? "! " : "? ");
         return text;
     };
-    BOOST_TEST(names(operation::acquire) == "owner! ttl_seconds! ");
+    BOOST_TEST(names(operation::acquire) == "owner! ttl_seconds! wait_seconds? ");
     BOOST_TEST(names(operation::renew) == "owner! ttl_seconds! fencing_token? ");
     BOOST_TEST(names(operation::release) == "owner! fencing_token? ");
+    BOOST_TEST(names(operation::leave) == "owner! ");
     BOOST_TEST(names(operation::look).empty());
 }
 
@@ -66,6 +67,24 @@ BOOST_AUTO_TEST_CASE(faults_leave_no_member_behind) {
     BOOST_TEST(!result.members.owner);
     BOOST_TEST(!result.members.ttl);
     BOOST_TEST(!result.members.fencing_token);
+}
+
+BOOST_AUTO_TEST_CASE(a_wait_is_an_integer_from_0_to_50) {
+    const auto wait = [](const std::string& literal) {
+        return read(R"({"owner":"me","ttl_seconds":1,"wait_seconds":)" + literal + "}", operation::acquire);
+    };
+    BOOST_TEST(wait("0").members.wait->count() == 0);
+    BOOST_TEST(wait("50").members.wait->count() == 50);
+    BOOST_TEST(!read(R"({"owner":"me","ttl_seconds":1})", operation::acquire).members.wait);
+    for (const char* literal : {"-1", "51", "123456789012345678901234567890"})
+        BOOST_TEST(wait(literal).errors == std::vector<std::string>{"wait_seconds:out_of_range"},
+                   boost::test_tools::per_element());
+    for (const char* literal : {"1.0", "1e1", "\"1\"", "true", "null", "[]"})
+        BOOST_TEST(wait(literal).errors == std::vector<std::string>{"wait_seconds:invalid"},
+                   boost::test_tools::per_element());
+    BOOST_TEST(read(R"({"owner":"me","ttl_seconds":1,"wait_seconds":1})").errors ==
+                   std::vector<std::string>{"wait_seconds:unknown"},
+               boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(text_that_is_no_json_adds_no_errors) {

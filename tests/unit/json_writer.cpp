@@ -30,9 +30,15 @@ BOOST_AUTO_TEST_CASE(lock_names_its_members_in_order) {
         R"({"resource":"a\"b","owner":"me\\","acquired_at":"1970-01-01T00:00:00.000000Z",)"
         R"("expires_at":"1970-01-01T00:00:30.000000Z","expires_in_ms":29999,"fencing_token":9007199254740991})";
     BOOST_TEST(http::lock_json(held) == lock);
-    BOOST_TEST(http::granted_json(held) == R"({"acquired":true,"lock":)" + lock + "}");
-    BOOST_TEST(http::held_json(held.resource(), std::chrono::milliseconds(1)) ==
+    service::grant grant(held);
+    BOOST_TEST(http::granted_json(grant) == R"({"acquired":true,"lock":)" + lock + "}");
+    grant.waited = std::chrono::milliseconds(0);
+    BOOST_TEST(http::granted_json(grant) == R"({"acquired":true,"lock":)" + lock + R"(,"waited_ms":0})");
+    BOOST_TEST(http::refused_json(held.resource(), service::refusal(std::chrono::milliseconds(1))) ==
                R"({"acquired":false,"resource":"a\"b","retry_after_ms":1})");
+    const service::refusal in_line(std::chrono::milliseconds(1), service::kept_place{3, std::chrono::seconds(5)});
+    BOOST_TEST(http::refused_json(held.resource(), in_line) ==
+               R"({"acquired":false,"resource":"a\"b","retry_after_ms":1,"position":3,"place_kept_ms":5000})");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

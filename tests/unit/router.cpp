@@ -32,6 +32,27 @@ BOOST_AUTO_TEST_CASE(head_goes_where_get_goes) {
     BOOST_TEST((match_route("HEAD", "/locks/a/renew").result == match_result::method_not_allowed));
 }
 
+BOOST_AUTO_TEST_CASE(a_resource_may_be_called_like_a_fixed_segment) {
+    const auto check = [](std::string_view method, std::string_view target, operation meant,
+                          std::string_view resource) {
+        const auto match = match_route(method, target);
+        BOOST_TEST((match.result == match_result::matched && match.meant == meant && match.variable == resource),
+                   target);
+    };
+    check("POST", "/locks/queue", operation::acquire, "queue");
+    check("DELETE", "/locks/queue", operation::release, "queue");
+    check("DELETE", "/locks/queue/queue", operation::leave, "queue");
+    check("POST", "/locks/queue/queue/leave", operation::leave, "queue");
+    check("POST", "/locks/leave/queue/leave", operation::leave, "leave");
+    check("POST", "/locks/queue/release", operation::release, "queue");
+    check("DELETE", "/locks/queue%2Fqueue", operation::release, "queue%2Fqueue");
+    for (const char* target : {"/locks/queue/leave", "/locks//queue", "/locks/a/queue/", "/locks/a/queue/release",
+                               "/locks/a/leave", "/locks/a/queue/leave/", "/locks/a%2Fqueue/leave"})
+        BOOST_TEST((match_route("POST", target).result == match_result::not_found), target);
+    BOOST_TEST(match_route("GET", "/locks/a/queue").allow == "DELETE, OPTIONS");
+    BOOST_TEST(match_route("DELETE", "/locks/a/queue/leave").allow == "POST, OPTIONS");
+}
+
 BOOST_AUTO_TEST_CASE(variable_stays_encoded) {
     BOOST_TEST(match_route("GET", "/locks/a%2Fb%zz?c/d").variable == "a%2Fb%zz");
     BOOST_TEST(match_route("GET", "/locks/a%2Fb?c/d").path == "/locks/a%2Fb");

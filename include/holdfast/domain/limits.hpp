@@ -20,6 +20,9 @@ inline constexpr std::int64_t ttl_seconds_max_ceiling = 315'360'000;
 /// Tokens stay exact in every JSON reader that keeps numbers as IEEE doubles (RFC 8259, section 6).
 inline constexpr std::int64_t fencing_token_max = (std::int64_t{1} << 53) - 1;
 
+/// Longest wait in line of one request: below the usual 60 s after which proxies give up.
+inline constexpr std::int64_t wait_seconds_max = 50;
+
 }  // namespace holdfast::domain::limits
 
 #endif

@@ -10,6 +10,8 @@
 #include "holdfast/http/field_errors.hpp"
 #include "holdfast/http/router.hpp"
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,7 +19,9 @@
 
 namespace holdfast::http {
 
-enum class member { owner, ttl_seconds, fencing_token };
+enum class member { owner, ttl_seconds, fencing_token, wait_seconds };
+
+inline constexpr std::size_t member_kinds = 4;
 
 std::string_view name_of(member which) noexcept;
 
@@ -33,6 +37,7 @@ struct command_members {
     std::optional<domain::owner_name> owner;
     std::optional<domain::ttl> ttl;
     std::optional<domain::fencing_token> fencing_token;
+    std::optional<std::chrono::seconds> wait;  ///< 0 to limits::wait_seconds_max.
 };
 
 /// Reads `body` into `members` and adds every fault to `errors`; a required member without a fault is there afterwards.

@@ -31,6 +31,10 @@ private:
     boost::asio::awaitable<reply> look(const request& request);
     boost::asio::awaitable<reply> renew(const request& request);
     boost::asio::awaitable<reply> release(const request& request);
+    boost::asio::awaitable<reply> leave(const request& request);
+    reply answer_acquire(service::acquire_answer answer, const domain::resource_name& resource,
+                         const request& request) const;
+    reply acquire_failure(boost::system::error_code reason, bool waits, const request& request);
     reply tell_readiness(const request& request) const;
     reply failure(boost::system::error_code reason, const request& request);
     reply internal_failure(std::string cause, const request& request);

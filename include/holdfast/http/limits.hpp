@@ -39,6 +39,9 @@ inline constexpr std::size_t logged_method_bytes_max = 32;
 inline constexpr std::size_t logged_path_bytes_max = 512;
 inline constexpr std::size_t logged_traceparent_bytes_max = 128;
 
+/// How often a client is looked at that has filled the buffer behind a request that waits.
+inline constexpr std::chrono::milliseconds full_buffer_watch_interval{250};
+
 /// Before a connection is closed that the client may still be sending on, what it sends is read and thrown away, so
 /// that no reset overtakes the answer: for so long in all, for so long without a byte, for so many bytes.
 inline constexpr std::chrono::milliseconds linger_time_max{5'000};

@@ -21,6 +21,8 @@ public:
     /// An answer is about to be written, so long after the first byte of its request. `asked` is nothing when no route
     /// was meant: an unknown path or method, OPTIONS, a request that cannot be read, a connection too many.
     virtual void answered(std::optional<operation> asked, int status, std::chrono::nanoseconds duration) noexcept = 0;
+    /// The same for an acquire that asked to wait, whose duration says more about others' leases than about this node.
+    virtual void answered_after_wait(int status, std::chrono::nanoseconds duration) noexcept = 0;
     /// A connection that is served, not one too many.
     virtual void connection_opened() noexcept = 0;
     virtual void connection_closed() noexcept = 0;

@@ -25,6 +25,7 @@ enum class problem {
     unsupported_media_type,
     expectation_failed,
     validation_failed,
+    queue_full,
     internal_error,
     unavailable,
     overloaded,

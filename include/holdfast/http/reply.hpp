@@ -1,6 +1,7 @@
 #ifndef HOLDFAST_HTTP_REPLY_HPP
 #define HOLDFAST_HTTP_REPLY_HPP
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,11 +21,14 @@ struct reply {
     std::string allow;         ///< The value of Allow; empty: no such header.
     bool no_store = true;      ///< Cache-Control: no-store.
     bool retry_after = false;  ///< Retry-After: 1.
+    bool close = false;        ///< Close the connection behind the answer: the client should ask another node.
 
     std::string_view problem;  ///< The problem's name, for the log; a literal. Empty: no problem.
 
     std::string error_id;   ///< The opaque id that a 500 shows; the log line has it too.
     std::string log_cause;  ///< What the log, and only the log, says about the cause.
+
+    std::function<void()> undelivered;  ///< Called when the answer could not be written. Empty: nobody minds.
 };
 
 inline constexpr std::string_view json_type = "application/json";

@@ -4,6 +4,9 @@
 #include "holdfast/http/reply.hpp"
 #include "holdfast/http/router.hpp"
 
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,6 +18,19 @@ namespace holdfast::http {
 struct header_value {
     std::size_t count = 0;
     std::string_view first;
+};
+
+/// Who waits for the answer to a request.
+class requester {
+public:
+    /// For a handler whose answer may take long, `patience` more than answers take. From now on until it answers its
+    /// coroutine is cancelled (total) when the client has closed, half-closed or reset the connection. The body that
+    /// the request shows is gone afterwards. Requests that do not wait must not pay for it: call it before waiting,
+    /// once.
+    virtual boost::asio::awaitable<void> attend(std::chrono::seconds patience) = 0;
+
+protected:
+    ~requester() = default;
 };
 
 /// A request as checks and handlers see it: no sockets, no parser. The views belong to the session and stay valid until
@@ -36,6 +52,8 @@ struct request {
     std::optional<std::uint64_t> content_length;
 
     std::string_view body;  ///< Empty until it was read.
+
+    http::requester* requester = nullptr;  ///< There when a handler is asked.
 };
 
 /// Everything that can be said before the body is read, in the contract's order: path and method (404, 405), headers

@@ -11,9 +11,9 @@
 
 namespace holdfast::http {
 
-enum class operation { acquire, look, release, renew, health, readiness, openapi, problem_type, metrics };
+enum class operation { acquire, look, release, renew, leave, health, readiness, openapi, problem_type, metrics };
 
-inline constexpr std::size_t operations = 9;
+inline constexpr std::size_t operations = 10;
 
 /// One line of the request table. A pattern has at most one variable segment, in braces.
 struct route {

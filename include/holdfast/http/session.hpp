@@ -1,6 +1,7 @@
 #ifndef HOLDFAST_HTTP_SESSION_HPP
 #define HOLDFAST_HTTP_SESSION_HPP
 
+#include "holdfast/http/request.hpp"
 #include "holdfast/http/session_group.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -9,6 +10,7 @@
 #include <boost/beast/core/flat_buffer.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -18,8 +20,9 @@ class exchange;
 
 /// One connection: reads requests one after another, has them answered, and writes the answers in that order.
 /// Everything that costs memory, buffer and parser, lives only while bytes of a request are there; an idle connection
-/// holds a suspended coroutine and a timer.
-class session : public std::enable_shared_from_this<session> {
+/// holds a suspended coroutine and a timer. One whose request waits in line holds the parsed head, too, and notices a
+/// client that goes away.
+class session final : public std::enable_shared_from_this<session>, private requester {
 public:
     /// What is left to do with the connection after a request.
     enum class sequel {
@@ -69,6 +72,15 @@ private:
     awaitable<io_result> write(std::string_view bytes);
     awaitable<io_result> wait(connection::wait_type event);
 
+    // requester. Everything below works only between attend() and dismiss().
+    awaitable<void> attend(std::chrono::seconds patience) override;
+    void watch_client();
+    void look_at_client();
+    void client_went();
+    /// Ends the watch. False: the client is gone.
+    bool dismiss();
+    bool has_peer_ended();
+
     void format(std::string& head, const exchange& exchange, const reply& answer, bool keep_alive) const;
     void record(const exchange& exchange, const reply& answer) const;
 
@@ -83,9 +95,14 @@ private:
     connection socket_;
     boost::asio::steady_timer timer_;
     boost::asio::cancellation_signal cancel_;
-    time_point deadline_ = time_point::max();     ///< Of what is waited for now.
-    time_point idle_until_ = time_point::max();   ///< When the patience between two requests ends.
-    time_point timer_until_ = time_point::max();  ///< When the timer looks again; never later than deadline_.
+    time_point deadline_ = time_point::max();      ///< Of what is waited for now.
+    time_point idle_until_ = time_point::max();    ///< When the patience between two requests ends.
+    time_point timer_until_ = time_point::max();   ///< When the timer looks again; never later than deadline_.
+    exchange* at_work_ = nullptr;                  ///< What a handler is asked about now.
+    boost::beast::flat_buffer* unread_ = nullptr;  ///< What the client has sent behind it.
+    std::uint32_t watches_ = 0;                    ///< Tells the present watch from one that ended.
+    bool attending_ = false;
+    bool client_gone_ = false;  ///< Seen while attending.
     bool expired_ = false;
     bool idle_ = false;
     bool cut_off_ = false;

@@ -10,6 +10,8 @@ public:
 
     /// True while the database was seen writable a moment ago and the node does not drain.
     virtual bool ready() const noexcept = 0;
+    /// True from the signal to end on.
+    virtual bool draining() const noexcept = 0;
 };
 
 }  // namespace holdfast::service
