@@ -20,6 +20,9 @@ using prometheus::Histogram;
 
 const Histogram::BucketBoundaries seconds_buckets{0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+/// Behind those of other requests, up to the longest wait and the request deadline.
+const Histogram::BucketBoundaries wait_buckets{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
+                                               1,     2.5,    5,     10,   20,    30,   50,  60};
 const Histogram::BucketBoundaries rows_buckets{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 
 double as_seconds(std::chrono::nanoseconds duration) {
@@ -36,6 +39,8 @@ std::string label_of(http::operation meant) {
             return "release";
         case http::operation::renew:
             return "renew";
+        case http::operation::leave:
+            return "leave";
         case http::operation::health:
             return "health";
         case http::operation::readiness:
@@ -60,6 +65,10 @@ std::string label_of(store::command_kind kind) {
             return "release";
         case store::command_kind::look:
             return "look";
+        case store::command_kind::queue:
+            return "queue";
+        case store::command_kind::announce:
+            return "announce";
     }
     return {};
 }
@@ -104,6 +113,69 @@ std::string label_of(pg::failure_class why) {
     return {};
 }
 
+struct queue_labels {
+    const char* command;
+    const char* result;
+};
+
+queue_labels labels_of(queue_event event) {
+    switch (event) {
+        case queue_event::stand_granted:
+            return {"stand", "granted"};
+        case queue_event::stand_standing:
+            return {"stand", "standing"};
+        case queue_event::stand_refused:
+            return {"stand", "refused"};
+        case queue_event::stand_full:
+            return {"stand", "full"};
+        case queue_event::stand_failed:
+            return {"stand", "failed"};
+        case queue_event::claim_granted:
+            return {"claim", "granted"};
+        case queue_event::claim_not_offered:
+            return {"claim", "not_offered"};
+        case queue_event::claim_gone:
+            return {"claim", "gone"};
+        case queue_event::claim_failed:
+            return {"claim", "failed"};
+        case queue_event::withdraw_kept:
+            return {"withdraw", "kept"};
+        case queue_event::withdraw_gone:
+            return {"withdraw", "gone"};
+        case queue_event::withdraw_failed:
+            return {"withdraw", "failed"};
+        case queue_event::leave_left:
+            return {"leave", "left"};
+        case queue_event::leave_not_found:
+            return {"leave", "not_found"};
+        case queue_event::leave_failed:
+            return {"leave", "failed"};
+        case queue_event::hand_over_offered:
+            return {"hand_over", "offered"};
+        case queue_event::hand_over_early:
+            return {"hand_over", "early"};
+        case queue_event::hand_over_free:
+            return {"hand_over", "free"};
+        case queue_event::hand_over_failed:
+            return {"hand_over", "failed"};
+        case queue_event::release_released:
+            return {"release", "released"};
+        case queue_event::release_not_found:
+            return {"release", "not_found"};
+        case queue_event::release_forbidden:
+            return {"release", "forbidden"};
+        case queue_event::release_failed:
+            return {"release", "failed"};
+        case queue_event::give_back_released:
+            return {"give_back", "released"};
+        case queue_event::give_back_late:
+            return {"give_back", "late"};
+        case queue_event::give_back_failed:
+            return {"give_back", "failed"};
+    }
+    return {"", ""};
+}
+
 /// The label of the value at this place of a closed enumeration.
 template <class Enumeration>
 std::string label_at(std::size_t index) {
@@ -116,6 +188,7 @@ prometheus_metrics::prometheus_metrics(const build_name& build) : registry_(std:
     add_http_series();
     add_batch_series();
     add_database_series();
+    add_queue_series();
     add_process_series(build);
 }
 
@@ -131,12 +204,15 @@ void prometheus_metrics::add_http_series() {
                           .Help("From the first byte of a request to its answer.")
                           .Register(*registry_);
     for (std::size_t index = 0; index < routes_.size(); ++index) {
-        const std::string route = index < http::operations ? label_at<http::operation>(index) : "unmatched";
+        const std::string route = index == waiting_route     ? "acquire_waiting"
+                                  : index == unmatched_route ? "unmatched"
+                                                             : label_at<http::operation>(index);
         for (std::size_t place = 0; place < statuses.size(); ++place)
             routes_[index].answers[place] =
                 &answers.Add({{"route", route}, {"status", std::to_string(statuses[place])}});
         routes_[index].answers[statuses.size()] = &answers.Add({{"route", route}, {"status", "other"}});
-        routes_[index].duration = &durations.Add({{"route", route}}, seconds_buckets);
+        routes_[index].duration =
+            &durations.Add({{"route", route}}, index == waiting_route ? wait_buckets : seconds_buckets);
     }
     connections_ = &BuildGauge()
                         .Name("holdfast_http_connections_open")
@@ -193,6 +269,27 @@ void prometheus_metrics::add_database_series() {
     ready_ = &BuildGauge().Name("holdfast_ready").Help("1 while /readyz says so, else 0.").Register(*registry_).Add({});
 }
 
+void prometheus_metrics::add_queue_series() {
+    auto& answers = BuildCounter()
+                        .Name("holdfast_queue_commands_total")
+                        .Help("Commands on queues of waiters, by what they were and how they were answered.")
+                        .Register(*registry_);
+    for (std::size_t index = 0; index < queue_answers_.size(); ++index) {
+        const queue_labels labels = labels_of(static_cast<queue_event>(index));
+        queue_answers_[index] = &answers.Add({{"command", labels.command}, {"result", labels.result}});
+    }
+    places_notified_ = &BuildCounter()
+                            .Name("holdfast_places_notified_total")
+                            .Help("Places in line that notifications have named to this node.")
+                            .Register(*registry_)
+                            .Add({});
+    waiters_ = &BuildGauge()
+                    .Name("holdfast_waiters")
+                    .Help("Requests that wait in line on this node now.")
+                    .Register(*registry_)
+                    .Add({});
+}
+
 void prometheus_metrics::add_process_series(const build_name& build) {
     BuildGauge()
         .Name("holdfast_build_info")
@@ -216,7 +313,15 @@ void prometheus_metrics::add_process_series(const build_name& build) {
 
 void prometheus_metrics::answered(std::optional<http::operation> asked, int status,
                                   std::chrono::nanoseconds duration) noexcept {
-    const route_series& route = routes_[asked ? static_cast<std::size_t>(*asked) : http::operations];
+    count_answer(asked ? static_cast<std::size_t>(*asked) : unmatched_route, status, duration);
+}
+
+void prometheus_metrics::answered_after_wait(int status, std::chrono::nanoseconds duration) noexcept {
+    count_answer(waiting_route, status, duration);
+}
+
+void prometheus_metrics::count_answer(std::size_t route_index, int status, std::chrono::nanoseconds duration) noexcept {
+    const route_series& route = routes_[route_index];
     const auto place = std::find(statuses.begin(), statuses.end(), status) - statuses.begin();
     route.answers[static_cast<std::size_t>(place)]->Increment();
     route.duration->Observe(as_seconds(duration));
@@ -253,6 +358,14 @@ void prometheus_metrics::reconnected() noexcept {
     reconnects_->Increment();
 }
 
+void prometheus_metrics::queue_answered(queue_event event) noexcept {
+    queue_answers_[static_cast<std::size_t>(event)]->Increment();
+}
+
+void prometheus_metrics::notified(std::size_t places) noexcept {
+    places_notified_->Increment(static_cast<double>(places));
+}
+
 std::string prometheus_metrics::page() {
     read_figures();
     return prometheus::TextSerializer().Serialize(registry_->Collect());
@@ -262,6 +375,7 @@ void prometheus_metrics::read_figures() {
     const node_state state = state_ ? state_() : node_state{};
     ready_->Set(state.ready ? 1 : 0);
     waiting_->Set(static_cast<double>(state.commands_waiting));
+    waiters_->Set(static_cast<double>(state.waiters));
     const process_figures figures = read_process_figures();
     process_.cpu_seconds->Increment(figures.cpu_seconds - process_.cpu_seconds->Value());
     process_.resident_bytes->Set(figures.resident_bytes);

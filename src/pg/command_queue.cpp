@@ -14,8 +14,11 @@ namespace {
 bool follow(const operation& leader, operation& follower) {
     return std::visit(
         [&](const auto& command) {
-            if constexpr (std::is_same_v<std::decay_t<decltype(command)>, domain::look_command>) {
-                return false;  // Looks stand in no line.
+            using kind = std::decay_t<decltype(command)>;
+            if constexpr (std::is_same_v<kind, queue_command>) {
+                return false;  // What it would answer depends on more than the lock's row.
+            } else if constexpr (std::is_same_v<kind, domain::look_command> || std::is_same_v<kind, announce_command>) {
+                return false;  // These stand in no line.
             } else {
                 auto outcome = store::follow(*leader.after, command);
                 if (outcome) follower.result.emplace(std::move(*outcome));
@@ -31,7 +34,7 @@ std::optional<errc> command_queue::push(const operation_ptr& operation) {
     const std::scoped_lock lock(mutex_);
     if (closed_ || connections_ == 0) return errc::unavailable;
     if (planner_.size() + busy_.size() >= waiting_max_) return errc::overloaded;
-    const auto ticket = planner_.push(kind_of(operation->what), resource_of(operation->what).text(), operation);
+    const auto ticket = planner_.push(kind_of(operation->what), resource_of(operation->what), operation);
     if (!ticket) return errc::overloaded;
     operation->ticket = *ticket;
     return std::nullopt;
@@ -110,7 +113,24 @@ command_queue::batch command_queue::take_slow_locked() {
     taken.push_back(std::move(busy_.front()));
     planner_.seal_again(taken.back());
     busy_.pop_front();
+    if (taken.front().kind == store::command_kind::queue) take_neighbours_locked(taken);
     return taken;
+}
+
+/// On a resource that many wait for, the row is often another node's for a moment; once it is ours, all of them go.
+void command_queue::take_neighbours_locked(batch& taken) {
+    for (auto each = busy_.begin(); each != busy_.end();) {
+        if (each->resource != taken.front().resource) {
+            ++each;
+            continue;
+        }
+        taken.push_back(std::move(*each));
+        planner_.seal_again(taken.back());
+        each = busy_.erase(each);
+    }
+    std::sort(taken.begin(), taken.end(),
+              [](const planner::item& left, const planner::item& right) { return left.ticket < right.ticket; });
+    planner_.take_along(taken);
 }
 
 void command_queue::put_back(batch batch) {
@@ -217,7 +237,7 @@ std::vector<operation_ptr> command_queue::empty_locked() {
 }
 
 void command_queue::finish_locked(const planner::item& ended) {
-    if (ended.kind != store::command_kind::look) planner_.finish(ended.resource);
+    if (store::is_write(ended.kind)) planner_.finish(ended.resource);
 }
 
 void command_queue::announce_locked() {

@@ -170,8 +170,8 @@ void connection_threads::core::deadlines_passed() {
 void connection_threads::core::past_deadline(const operation_ptr& operation) {
     if (queue_.withdraw(*operation)) return complete(*operation, {}, answer(errc::overloaded));
     operation->abandoned.store(true);
-    const bool look = kind_of(operation->what) == store::command_kind::look;
-    complete(*operation, {}, answer(look ? errc::unavailable : errc::outcome_unknown));
+    const bool write = store::is_write(kind_of(operation->what));
+    complete(*operation, {}, answer(write ? errc::outcome_unknown : errc::unavailable));
 }
 
 void connection_threads::core::cancelled(const operation_ptr& operation) {

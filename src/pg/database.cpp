@@ -3,6 +3,7 @@
 #include "holdfast/pg/connection_threads.hpp"
 #include "holdfast/pg/monitor.hpp"
 #include "holdfast/pg/sql_backend.hpp"
+#include "holdfast/pg/threaded_queue.hpp"
 #include "holdfast/pg/threaded_store.hpp"
 
 #include <boost/asio/awaitable.hpp>
@@ -39,7 +40,8 @@ public:
                   return std::make_unique<sql_backend>(settings_, texts_, clock_, watch, journal_, meter);
               },
               journal, meter),
-          store_(threads_) {}
+          store_(threads_),
+          queue_(executor, threads_, [] { return std::nullopt; }) {}
 
     void start(refused_handler on_refused) {
         monitor::events events;
@@ -51,6 +53,7 @@ public:
     }
 
     store::lease_store& store() noexcept { return store_; }
+    store::wait_queue& queue() noexcept { return queue_; }
 
     std::size_t waiting() const { return threads_.waiting(); }
 
@@ -70,6 +73,7 @@ private:
     database_clock clock_;
     connection_threads threads_;
     threaded_store store_;
+    threaded_queue queue_;
     std::optional<monitor> monitor_;  // Last: its thread ends before what it calls.
 };
 
@@ -85,6 +89,10 @@ void database::start(refused_handler on_refused) {
 
 store::lease_store& database::store() noexcept {
     return implementation_->store();
+}
+
+store::wait_queue& database::queue() noexcept {
+    return implementation_->queue();
 }
 
 bool database::writable() const noexcept {

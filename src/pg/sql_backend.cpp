@@ -201,6 +201,9 @@ private:
                 return release(which);
             case store::command_kind::look:
                 return look(which);
+            case store::command_kind::queue:
+            case store::command_kind::announce:
+                return fail(which, errc::internal);
         }
     }
 

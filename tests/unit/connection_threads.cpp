@@ -54,7 +54,7 @@ struct fake_database {
     std::map<std::string, int> carried_out;  ///< How often a command to the resource came to a session.
     void rows_by_resource(const pg::command& command) {
         const std::scoped_lock lock(mutex);
-        ++carried_out[pg::resource_of(command).text()];
+        ++carried_out[pg::resource_of(command)];
     }
     std::map<std::string, std::string> holders;
     std::set<std::string> under_way;  ///< Writes of two threads on one resource at a time are a bug.
@@ -117,7 +117,7 @@ private:
         const std::scoped_lock lock(database_.mutex);
         std::string last;
         for (const pg::request& each : requests) {
-            const std::string& name = pg::resource_of(*each.what).text();
+            const std::string& name = pg::resource_of(*each.what);
             database_.expect(database_.under_way.insert(name).second);
             database_.expect(last < name);
             last = name;
@@ -127,12 +127,12 @@ private:
     void leave(std::span<const pg::request> requests) {
         const std::scoped_lock lock(database_.mutex);
         for (const pg::request& each : requests)
-            database_.under_way.erase(pg::resource_of(*each.what).text());
+            database_.under_way.erase(pg::resource_of(*each.what));
     }
 
     pg::reply judge(const pg::command& command) {
         const std::scoped_lock lock(database_.mutex);
-        const std::string& name = pg::resource_of(command).text();
+        const std::string& name = pg::resource_of(command);
         if (const auto* acquire = std::get_if<domain::acquire_command>(&command)) {
             if (database_.locked.count(name)) return pg::row_busy();
             const auto [holder, free] = database_.holders.try_emplace(name, acquire->owner().text());

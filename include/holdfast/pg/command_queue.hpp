@@ -81,13 +81,15 @@ private:
     bool may_start_locked(std::chrono::steady_clock::time_point now) const;
     batch take_fast_locked(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds wait);
     batch take_slow_locked();
+    void take_neighbours_locked(batch& taken);
 
     mutable std::mutex mutex_;
     std::vector<std::condition_variable*> resting_;  ///< Threads of the fast lane, the latest last.
     std::condition_variable slow_;
     std::condition_variable closing_;
     planner planner_;
-    std::deque<planner::item> busy_;  ///< The slow lane: one write per resource, in turn.
+    /// The slow lane, in turn: one write per resource, or several commands on its waiting line.
+    std::deque<planner::item> busy_;
     std::size_t waiting_max_;
     std::size_t rows_beside_another_;
     std::size_t connections_ = 0;

@@ -5,6 +5,7 @@
 #include "holdfast/pg/database_settings.hpp"
 #include "holdfast/pg/meter.hpp"
 #include "holdfast/store/lease_store.hpp"
+#include "holdfast/store/wait_queue.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -15,8 +16,8 @@
 
 namespace holdfast::pg {
 
-/// The PostgreSQL side of a node: connection threads, the store on them, the monitor that probes writability and
-/// sweeps. Created, used and destroyed on the I/O thread.
+/// The PostgreSQL side of a node: connection threads, the store and the waiting lines on them, the monitor that probes
+/// writability and sweeps, the heartbeat that says that this node lives, the listener that hears other nodes. Created, used and destroyed on the I/O thread.
 class database {
 public:
     /// Called on the I/O thread, once, when this node must not run against this database (schema newer than this binary
@@ -34,6 +35,8 @@ public:
     void start(refused_handler on_refused);
 
     store::lease_store& store() noexcept;
+    /// The waiting lines, and what is heard about them. listen() belongs before start().
+    store::wait_queue& queue() noexcept;
 
     /// True when a probe within the last moments found the session writable and a connection for commands is up.
     bool writable() const noexcept;

@@ -18,9 +18,15 @@
 
 namespace holdfast::store {
 
-enum class command_kind { acquire, renew, release, look };
+/// `queue`: any command on a waiting line (store/wait_queue.hpp). `announce`: words for other nodes.
+enum class command_kind { acquire, renew, release, look, queue, announce };
 
-inline constexpr std::size_t command_kinds = 4;
+inline constexpr std::size_t command_kinds = 6;
+
+/// Whether commands of this kind write to one resource: these run in order of arrival.
+constexpr bool is_write(command_kind kind) noexcept {
+    return kind != command_kind::look && kind != command_kind::announce;
+}
 
 /// Names a waiting command; grows with arrival.
 using ticket = std::uint64_t;
@@ -28,9 +34,11 @@ using ticket = std::uint64_t;
 /// Waiting commands, at most `waiting_max`. Rules:
 ///   * a batch holds commands of one kind, at most `rows_max`, sorted by the bytes of their resources;
 ///   * the kind of the oldest command that may run comes first, so nothing waits without end;
-///   * of the writes (acquire, renew, release) to one resource one at a time is under way, in order of arrival, across
-///     kinds and batches: a statement cannot write a row twice, and a node need not fight itself for a row lock;
-///   * looks neither write nor lock: they pass writes, and several for one resource may share a batch.
+///   * of the writes to one resource one at a time is under way, in order of arrival, across kinds and batches: a
+///     statement cannot write a row twice, and a node need not fight itself for a row lock;
+///   * but commands on a waiting line that follow each other in the line of a resource may share a batch: what carries
+///     them out works one after the other off;
+///   * looks and announcements neither write nor lock: they pass writes, and several may share a batch.
 /// `Entry` is a handle that is cheap to copy.
 template <class Entry>
 class batch_planner {
@@ -47,7 +55,7 @@ public:
     batch_planner(std::size_t waiting_max, std::size_t rows_max)
         : waiting_max_(waiting_max),
           rows_max_(rows_max),
-          ready_{line(&memory_), line(&memory_), line(&memory_), line(&memory_)},
+          ready_{make_ready_lines(std::make_index_sequence<command_kinds>())},
           lines_(&memory_),
           places_(&memory_) {
         assert(waiting_max > 0 && rows_max > 0);
@@ -73,28 +81,54 @@ public:
             taken.push_back(std::move(first->second));
             taken.back().sealed = next_ticket_;
             ready.erase(first);
+            if (taken.back().kind == command_kind::queue) take_along(taken);
         }
-        std::sort(taken.begin(), taken.end(),
-                  [](const item& left, const item& right) { return left.resource < right.resource; });
+        std::sort(taken.begin(), taken.end(), [](const item& left, const item& right) {
+            return left.resource != right.resource ? left.resource < right.resource : left.ticket < right.ticket;
+        });
         return taken;
+    }
+
+    /// Commands on a waiting line that stand right behind the last one of `taken`, itself such a command, join it, up to
+    /// the bound of a batch. They hold the resource too: finish() once for each.
+    void take_along(batch& taken) {
+        resource_line& line = lines_.at(taken.back().resource);
+        while (taken.size() < rows_max_ && !line.behind.empty() &&
+               line.behind.begin()->second.kind == command_kind::queue) {
+            auto next = line.behind.extract(line.behind.begin());
+            places_.erase(next.key());
+            taken.push_back(std::move(next.mapped()));
+            taken.back().sealed = next_ticket_;
+            ++line.holders;
+        }
     }
 
     /// A batch that was taken but not sent waits again, each command in its old place. May exceed `waiting_max`.
     void put_back(batch taken) {
-        for (item& each : taken)
-            make_ready(std::move(each));
+        // From the last to the first: of those that hold a resource together, the first is the one that may run.
+        for (auto each = taken.rbegin(); each != taken.rend(); ++each) {
+            const auto line = lines_.find(each->resource);
+            if (is_write(each->kind) && line->second.holders > 1) {
+                --line->second.holders;
+                stand_behind(line->second, std::move(*each));
+            } else {
+                make_ready(std::move(*each));
+            }
+        }
     }
 
-    /// The write that held `resource` has ended: the next one in line may run.
+    /// A write that held `resource` has ended: if it was the only one, the next in line may run.
     void finish(const std::string& resource) {
         const auto line = lines_.find(resource);
         assert(line != lines_.end());
-        if (line->second.empty()) {
+        if (--line->second.holders > 0) return;
+        if (line->second.behind.empty()) {
             lines_.erase(line);
             return;
         }
-        auto next = line->second.extract(line->second.begin());
+        auto next = line->second.behind.extract(line->second.behind.begin());
         places_.erase(next.key());
+        line->second.holders = 1;
         make_ready(std::move(next.mapped()));
     }
 
@@ -104,10 +138,10 @@ public:
         if (found == places_.end()) return std::nullopt;
         const place where = std::move(found->second);
         places_.erase(found);
-        if (where.behind) return withdraw_from_line(lines_.at(where.resource), arrival);
+        if (where.behind) return withdraw_from_line(lines_.at(where.resource).behind, arrival);
         auto node = ready_[index(where.kind)].extract(arrival);
         Entry entry = std::move(node.mapped().entry);
-        if (where.kind != command_kind::look) finish(where.resource);
+        if (is_write(where.kind)) finish(where.resource);
         return entry;
     }
 
@@ -116,7 +150,7 @@ public:
     /// everybody behind it meets what it will have done.
     template <class Answer>
     void follow(const std::string& resource, store::ticket sealed, Answer answer) {
-        auto& line = lines_.at(resource);
+        auto& line = lines_.at(resource).behind;
         while (!line.empty() && line.begin()->first < sealed && answer(line.begin()->second.entry)) {
             places_.erase(line.begin()->first);
             line.erase(line.begin());
@@ -129,7 +163,7 @@ public:
     /// Takes out everything that waits behind the write which holds `resource`.
     std::vector<Entry> take_line(const std::string& resource) {
         std::vector<Entry> entries;
-        auto& line = lines_.at(resource);
+        auto& line = lines_.at(resource).behind;
         for (auto& [arrival, each] : line) {
             places_.erase(arrival);
             entries.push_back(std::move(each.entry));
@@ -142,13 +176,13 @@ public:
     std::vector<Entry> take_all() {
         std::vector<Entry> entries;
         for (auto& [resource, line] : lines_) {
-            for (auto& [arrival, each] : line)
+            for (auto& [arrival, each] : line.behind)
                 entries.push_back(std::move(each.entry));
-            line.clear();
+            line.behind.clear();
         }
         for (auto& ready : ready_) {
             for (auto& [arrival, each] : ready) {
-                if (each.kind != command_kind::look) lines_.erase(each.resource);
+                if (is_write(each.kind)) lines_.erase(each.resource);
                 entries.push_back(std::move(each.entry));
             }
             ready.clear();
@@ -173,15 +207,33 @@ private:
     };
     using line = std::pmr::map<ticket, item>;
 
+    /// A resource with a write ready or under way.
+    struct resource_line {
+        using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
+        explicit resource_line(const allocator_type& memory) : behind(memory) {}
+
+        std::size_t holders = 1;  ///< More than one only where commands on a waiting line were taken together.
+        line behind;              ///< Who waits behind them.
+    };
+
+    template <std::size_t... Kinds>
+    std::array<line, command_kinds> make_ready_lines(std::index_sequence<Kinds...>) {
+        return {((void)Kinds, line(&memory_))...};
+    }
+
     static std::size_t index(command_kind kind) noexcept { return static_cast<std::size_t>(kind); }
 
     void enqueue(item each) {
-        if (each.kind == command_kind::look) return make_ready(std::move(each));
+        if (!is_write(each.kind)) return make_ready(std::move(each));
         const auto [line, free] = lines_.try_emplace(each.resource);
         if (free) return make_ready(std::move(each));
-        places_.emplace(each.ticket, place{each.kind, true, each.resource});
+        stand_behind(line->second, std::move(each));
+    }
+
+    void stand_behind(resource_line& line, item each) {
+        places_.insert_or_assign(each.ticket, place{each.kind, true, each.resource});
         const ticket arrival = each.ticket;
-        line->second.emplace(arrival, std::move(each));
+        line.behind.emplace(arrival, std::move(each));
     }
 
     void make_ready(item each) {
@@ -210,8 +262,7 @@ private:
     ticket next_ticket_ = 1;
     std::pmr::unsynchronized_pool_resource memory_;  ///< Nodes of the maps: each command needs three of them.
     std::array<line, command_kinds> ready_;          ///< May run now, by kind and arrival.
-    /// Resources with a write ready or under way, and who waits behind it.
-    std::pmr::unordered_map<std::string, line> lines_;
+    std::pmr::unordered_map<std::string, resource_line> lines_;
     std::pmr::unordered_map<ticket, place> places_;  ///< Where each waiting command is.
 };
 
