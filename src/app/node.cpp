@@ -1,10 +1,12 @@
 #include "holdfast/app/node.hpp"
 
 #include "holdfast/app/descriptor_limit.hpp"
+#include "holdfast/app/metered_queue.hpp"
 #include "holdfast/http/server.hpp"
 #include "holdfast/pg/database.hpp"
 #include "holdfast/service/lease_service.hpp"
 #include "holdfast/service/readiness.hpp"
+#include "holdfast/service/wait_registry.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -32,6 +34,8 @@ using std::chrono::milliseconds;
 constexpr auto as_result = asio::as_tuple(asio::use_awaitable);
 constexpr milliseconds readiness_watch_interval = 50ms;
 constexpr milliseconds last_words = 200ms;
+/// For giving back what could not be delivered, and for keeping places: each one statement.
+constexpr milliseconds last_gifts = 1'000ms;
 
 /// The database, the logs and the listener need some beside the clients'.
 constexpr std::uint64_t descriptors_beside_clients = 64;
@@ -41,8 +45,8 @@ constexpr std::uint64_t descriptors_beside_clients = 64;
     std::_Exit(exit_code);
 }
 
-/// Members are destroyed from the last to the first: the server's sessions use the service, it uses the database, all
-/// of them run on the context.
+/// Members are destroyed from the last to the first: the server's sessions use the service, it uses the registry of
+/// waiters and the database, all of them run on the context.
 class node final : public service::readiness {
 public:
     node(const settings& settings, log_journal& journal, const build_name& build)
@@ -52,11 +56,14 @@ public:
           signals_(io_, SIGTERM, SIGINT),
           watch_timer_(io_),
           database_(io_.get_executor(), settings.database, journal, metrics_),
-          service_(database_.store(), settings.request_deadline) {
-        metrics_.ask_state([this] { return node_state{ready(), database_.waiting()}; });
+          queue_(database_.queue(), metrics_),
+          registry_(io_.get_executor(), queue_, settings.waiters_max, settings.request_deadline),
+          service_(database_.store(), queue_, registry_, settings.request_deadline) {
+        metrics_.ask_state([this] { return node_state{ready(), database_.waiting(), registry_.waiting()}; });
     }
 
     bool ready() const noexcept override { return !is_draining_ && database_.writable(); }
+    bool draining() const noexcept override { return is_draining_; }
 
     int run();
 
@@ -78,6 +85,8 @@ private:
     asio::signal_set signals_;
     asio::steady_timer watch_timer_;
     pg::database database_;
+    metered_queue queue_;
+    service::wait_registry registry_;
     service::lease_service service_;
     std::optional<http::server> server_;
     bool is_draining_ = false;
@@ -119,11 +128,13 @@ void node::refuse(const std::string& reason) {
     if (!is_draining_) begin_to_drain(0ms, 0ms);
 }
 
-/// Not ready from this moment on; the rest follows in drain().
+/// Not ready from this moment on, and nobody waits here any longer: the sooner they can stand in line elsewhere, the
+/// better. The rest follows in drain().
 void node::begin_to_drain(milliseconds delay, milliseconds limit) {
     is_draining_ = true;
     journal_.write(log_level::info, "draining",
                    {{"delay_ms", std::int64_t{delay.count()}}, {"limit_ms", std::int64_t{limit.count()}}});
+    registry_.drain();
     spawn(drain(delay, limit));
 }
 
@@ -176,6 +187,8 @@ asio::awaitable<void> node::drain(milliseconds delay, milliseconds limit) {
     asio::steady_timer timer(io_, delay);
     co_await timer.async_wait(as_result);
     co_await server_->drain(limit);
+    // The places of those who waited here should be kept, and what they could not be told given back.
+    co_await registry_.settle(last_gifts);
     // Every answer is out, so what the database still runs concerns nobody, but for its own time limit it may run on.
     co_await database_.stop(settings_.database.statement_timeout);
     signals_.clear();   // from here on a signal has its usual effect

@@ -71,6 +71,8 @@ void add_database_identity(option_set& options, settings& target) {
 void add_database(option_set& options, settings& target) {
     pg::database_settings& settings = target.database;
     add_database_identity(options, target);
+    options.add_text({"database-listen-url", database, "The same for LISTEN, past any pooler; without: database-url"},
+                     "URL", settings.listen_url);
     add_count(options, {"database-connections", database, "Connections for ordinary commands"}, 1, 64,
               settings.connections);
     options.add_boolean({"prepared-statements", database, "Turn off behind a transaction pooler"},
@@ -113,6 +115,10 @@ void add_time_limits(option_set& options, settings& target) {
 void add_limits(option_set& options, settings& target) {
     add_count(options, {"connections-max", limits, "Open client connections"}, 1, 1'000'000,
               target.server.connections_max);
+    add_count(options, {"waiters-max", limits, "Requests that wait in line on this node"}, 1, 1'000'000,
+              target.waiters_max);
+    add_count(options, {"places-per-resource-max", limits, "Places in line for one resource"}, 1, 1'000'000,
+              target.database.places_per_resource_max);
     add_count(options, {"queue-max", limits, "Commands that wait for a database connection"}, 1, 1'000'000,
               target.database.queue_max);
     add_count(options, {"batch-rows-max", limits, "Commands in one statement"}, 1, 10'000,
@@ -175,6 +181,8 @@ void check_database(const pg::database_settings& target) {
             "--database-url: not a connection string that libpq can parse; expected "
             "postgresql://USER:PASSWORD@HOST/NAME, "
             "with special characters percent-encoded, or keyword=value pairs");
+    if (!target.listen_url.empty() && !pg::describe_without_secrets(target.listen_url))
+        throw usage_error("--database-listen-url: not a connection string that libpq can parse, as database-url is");
     check_schema(target.schema);
     if (target.lock_timeout >= target.statement_timeout)
         throw usage_error("--lock-timeout-ms (" + std::to_string(target.lock_timeout.count()) +
@@ -253,11 +261,14 @@ void log_settings(domain::journal& journal, const settings& settings) {
     const http::server_settings& server = settings.server;
     const auto number = [](auto count) { return static_cast<std::int64_t>(count); };
     const std::string url = pg::describe_without_secrets(database.url).value_or("***");
+    const std::string listen_url =
+        database.listen_url.empty() ? "" : pg::describe_without_secrets(database.listen_url).value_or("***");
     journal.write(domain::log_level::info, "settings",
                   {{"listen_address", server.listen_address},
                    {"port", number(server.port)},
                    {"allow_anonymous", settings.allow_anonymous},
                    {"database_url", url},
+                   {"database_listen_url", listen_url},
                    {"database_schema", database.schema},
                    {"database_connections", number(database.connections)},
                    {"prepared_statements", database.prepared_statements},
@@ -275,6 +286,8 @@ void log_settings(domain::journal& journal, const settings& settings) {
                    {"drain_delay_ms", number(settings.drain_delay.count())},
                    {"drain_limit_ms", number(settings.drain_limit.count())},
                    {"connections_max", number(server.connections_max)},
+                   {"waiters_max", number(settings.waiters_max)},
+                   {"places_per_resource_max", number(database.places_per_resource_max)},
                    {"queue_max", number(database.queue_max)},
                    {"batch_rows_max", number(database.batch_rows_max)},
                    {"max_ttl_seconds", number(server.ttl_seconds_max)},

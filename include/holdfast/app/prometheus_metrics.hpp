@@ -1,6 +1,7 @@
 #ifndef HOLDFAST_APP_PROMETHEUS_METRICS_HPP
 #define HOLDFAST_APP_PROMETHEUS_METRICS_HPP
 
+#include "holdfast/app/metered_queue.hpp"
 #include "holdfast/http/metrics.hpp"
 #include "holdfast/pg/meter.hpp"
 
@@ -28,11 +29,12 @@ struct build_name {
 struct node_state {
     bool ready = false;
     std::size_t commands_waiting = 0;
+    std::size_t waiters = 0;
 };
 
 /// The metrics of a node. Every series exists from the start and none is added later: labels have closed sets of
 /// values, none comes from a request. Counting finds its series by index, without a lookup.
-class prometheus_metrics final : public http::metrics, public pg::meter {
+class prometheus_metrics final : public http::metrics, public pg::meter, public queue_meter {
 public:
     explicit prometheus_metrics(const build_name& build);
     ~prometheus_metrics() override;
@@ -43,6 +45,7 @@ public:
     // http::metrics
     void answered(std::optional<http::operation> asked, int status,
                   std::chrono::nanoseconds duration) noexcept override;
+    void answered_after_wait(int status, std::chrono::nanoseconds duration) noexcept override;
     void connection_opened() noexcept override;
     void connection_closed() noexcept override;
     std::string page() override;
@@ -55,6 +58,10 @@ public:
     void failed(pg::failure_class why) noexcept override;
     void reconnected() noexcept override;
 
+    // queue_meter
+    void queue_answered(queue_event event) noexcept override;
+    void notified(std::size_t places) noexcept override;
+
     /// The statuses that are told apart; every other is counted as "other".
     static constexpr std::array statuses{200, 204, 400, 401, 403, 404, 405, 408, 413,
                                          414, 415, 417, 422, 429, 431, 500, 503};
@@ -64,7 +71,7 @@ private:
     using gauge = prometheus::Gauge*;
     using histogram = prometheus::Histogram*;
 
-    /// One route's series; the last of them stands for requests that meant no route.
+    /// One route's series. Behind the routes stand acquires that asked to wait, and requests that meant no route.
     struct route_series {
         std::array<counter, statuses.size() + 1> answers;
         histogram duration;
@@ -81,23 +88,30 @@ private:
         gauge start_time;
     };
     static constexpr std::size_t lanes = 2;
+    static constexpr std::size_t waiting_route = http::operations;
+    static constexpr std::size_t unmatched_route = http::operations + 1;
 
     void add_http_series();
     void add_batch_series();
     void add_database_series();
+    void add_queue_series();
+    void count_answer(std::size_t route_index, int status, std::chrono::nanoseconds duration) noexcept;
     void add_process_series(const build_name& build);
     void read_figures();
 
     std::unique_ptr<prometheus::Registry> registry_;
     std::function<node_state()> state_;
 
-    std::array<route_series, http::operations + 1> routes_;
+    std::array<route_series, http::operations + 2> routes_;
     gauge connections_;
     std::array<std::array<batch_series, lanes>, store::command_kinds> batches_;
     counter followers_;
     counter slow_lane_;
     std::array<counter, pg::failure_classes> failures_;
     counter reconnects_;
+    std::array<counter, queue_events> queue_answers_;
+    counter places_notified_;
+    gauge waiters_;
     gauge ready_;
     gauge waiting_;
     process_series process_;

@@ -7,6 +7,7 @@
 #include "holdfast/pg/database_settings.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct settings {
     http::server_settings server;
     pg::database_settings database;
     bool allow_anonymous = false;
+    std::size_t waiters_max = 10'000;  ///< Requests that wait in line on this node; one more is `overloaded`.
     std::chrono::milliseconds request_deadline{5'000};
     std::chrono::milliseconds drain_delay{2'000};
     std::chrono::milliseconds drain_limit{10'000};
