@@ -8,8 +8,11 @@
 --   $6 bigint    the least of $5
 --   $7 text      lock_timeout for this statement
 -- One row per input row: its ordinal, a verdict, and
---   granted  the grant as it is now (also that of a repeated key), how old its stamp was when it was written
+--   granted  the grant as it is now (also that of a repeated key), how old its stamp was when it was written, and whether
+--            somebody waits for it
 --   held     the lease of another owner, read from the locked row, and that owner as "holder"
+--   awaited  waiters are concerned, nothing was done: the lock is free, or merely offered to the owner; or the grant of the
+--            repeated key is one that may still be given back
 --   busy     the row is locked by somebody else (or was deleted meanwhile): nothing is known, nothing was done
 --   late     not_after has passed: nothing was done
 --   raced    somebody else wrote the row in between: nothing was done, ask again
@@ -28,18 +31,21 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.ttls, g.keys, g.limits)
         WITH ORDINALITY AS i (resource, owner, ttl, key, not_after, ordinal)
 ), locked AS MATERIALIZED (
-    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key
+    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key, waiting, in_delivery,
+        offered_place
     FROM {schema}.distributed_locks
     WHERE resource = ANY ((SELECT resources FROM given)::text[])
     ORDER BY resource
     FOR UPDATE {skip_locked}
 ), judged AS MATERIALIZED (
-    SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token,
+    SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.waiting,
         CASE
             WHEN l.resource IS NULL AND
                 (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
-            WHEN NOT l.released AND l.expires_at > c.now AND l.owner = i.owner AND l.idempotency_key = i.key THEN 'replay'
+            WHEN NOT l.released AND l.expires_at > c.now AND l.owner = i.owner AND l.idempotency_key = i.key
+                THEN CASE WHEN l.in_delivery THEN 'awaited' ELSE 'replay' END
             WHEN NOT l.released AND l.expires_at > c.now AND l.owner <> i.owner THEN 'held'
+            WHEN l.waiting AND (l.released OR l.expires_at <= c.now OR l.offered_place IS NOT NULL) THEN 'awaited'
             WHEN c.now > i.not_after THEN 'late'
             ELSE 'eligible'
         END AS verdict
@@ -55,16 +61,21 @@ WITH given AS MATERIALIZED (
     -- One clock reading and one token per row, both after the row's lock. The sub-select must mention EXCLUDED: one that
     -- depends on nothing runs once per statement. The TTL goes through seconds: an interval with days follows the
     -- session's time zone.
-    SET (acquired_at, expires_at, fencing_token, owner, idempotency_key, released) = (
+    SET (acquired_at, expires_at, fencing_token, owner, idempotency_key, released, in_delivery, offered_place) = (
         SELECT c.now, c.now + make_interval(secs => date_part('epoch', EXCLUDED.expires_at - EXCLUDED.acquired_at)),
-            c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false
+            c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false, false, NULL::bigint
         FROM (SELECT clock_timestamp() AS now, nextval({fencing_tokens}) AS token WHERE EXCLUDED.resource IS NOT NULL) AS c
     )
-    WHERE (l.released OR l.expires_at <= clock_timestamp()
-            OR (l.owner = EXCLUDED.owner AND (l.idempotency_key = EXCLUDED.idempotency_key) IS NOT TRUE))
+    -- The flag is on the row, so it is seen as it is now; the places themselves would be those of the snapshot.
+    WHERE CASE
+            WHEN l.released OR l.expires_at <= clock_timestamp() THEN NOT l.waiting
+            WHEN l.owner <> EXCLUDED.owner OR l.waiting AND l.offered_place IS NOT NULL THEN false
+            ELSE (l.idempotency_key = EXCLUDED.idempotency_key) IS NOT TRUE
+        END
         AND (clock_timestamp() <= (SELECT least_not_after FROM given)
             OR clock_timestamp() <= (SELECT i.not_after FROM input AS i WHERE i.resource = EXCLUDED.resource))
-    RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, clock_timestamp() - l.acquired_at AS stamp_age
+    RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, l.waiting,
+        clock_timestamp() - l.acquired_at AS stamp_age
 )
 SELECT j.ordinal,
     CASE
@@ -76,6 +87,7 @@ SELECT j.ordinal,
     coalesce((date_part('epoch', coalesce(w.acquired_at, j.acquired_at)) * 1000000)::bigint, 0) AS acquired_at_us,
     coalesce((date_part('epoch', coalesce(w.expires_at, j.expires_at)) * 1000000)::bigint, 0) AS expires_at_us,
     coalesce(w.fencing_token, j.fencing_token, 0) AS fencing_token,
+    coalesce(w.waiting, j.waiting, false)::integer AS is_awaited,
     coalesce((date_part('epoch', w.stamp_age) * 1000000)::bigint, 0) AS stamp_age_us,
     (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS clock_us
 FROM judged AS j

@@ -5,9 +5,9 @@
 --   $3 bigint[]  fencing tokens that must be the current ones, -1 for any
 --   $4 bigint[]  not_after, as in acquire.sql
 --   $5 text      lock_timeout for this statement
--- One row per input row: its ordinal, a verdict (released, not_found, forbidden, busy, late), the lease and its owner as
--- "holder" when forbidden, and the clock. Locks first and judges after, hides its parameters and counts time as acquire.sql
--- does.
+-- One row per input row: its ordinal, a verdict (released, not_found, forbidden, awaited, busy, late), the lease and its owner
+-- as "holder" when forbidden, and the clock. "awaited": it could be released, but somebody may wait for it, so nothing was
+-- done. Locks first and judges after, hides its parameters and counts time as acquire.sql does.
 WITH given AS MATERIALIZED (
     SELECT $1::text[] AS resources, $2::text[] AS owners, $3::bigint[] AS tokens, $4::bigint[] AS limits,
         set_config('lock_timeout', $5::text, true)
@@ -17,7 +17,7 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.tokens, g.limits)
         WITH ORDINALITY AS i (resource, owner, token, not_after, ordinal)
 ), locked AS MATERIALIZED (
-    SELECT resource, owner, acquired_at, expires_at, released, fencing_token
+    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, waiting
     FROM {schema}.distributed_locks
     WHERE resource = ANY ((SELECT resources FROM given)::text[])
     ORDER BY resource
@@ -29,6 +29,7 @@ WITH given AS MATERIALIZED (
                 (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
             WHEN l.resource IS NULL OR l.released OR l.expires_at <= c.now THEN 'not_found'
             WHEN l.owner <> i.owner OR (i.token >= 0 AND i.token <> l.fencing_token) THEN 'forbidden'
+            WHEN l.waiting THEN 'awaited'
             WHEN c.now > i.not_after THEN 'late'
             ELSE 'released'
         END AS verdict
@@ -37,7 +38,7 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 ), written AS (
     UPDATE {schema}.distributed_locks AS l
-    SET expires_at = j.now, released = true, idempotency_key = NULL
+    SET expires_at = j.now, released = true, idempotency_key = NULL, in_delivery = false, offered_place = NULL
     FROM judged AS j
     WHERE l.resource = j.resource AND j.verdict = 'released'
 )

@@ -1,5 +1,5 @@
--- Removes rows whose lease ended long ago, from a range of pages; skips rows that somebody has locked, and does nothing
--- while another node sweeps. Deleting a row forgets its token, which is safe only when no statement can still be under way
+-- Removes rows whose lease ended long ago and that nobody waits for, from a range of pages; skips rows that somebody has
+-- locked, and does nothing while another node sweeps. Deleting a row forgets its token, which is safe only when no statement can still be under way
 -- that drew its token before the row's last grant: hence the long wait ($3).
 --   $1 text      first row address of the range, '(page,0)'
 --   $2 text      row address after the range
@@ -12,6 +12,7 @@ WITH gate AS MATERIALIZED (
     SELECT ctid
     FROM {schema}.distributed_locks
     WHERE ctid >= $1::tid AND ctid < $2::tid
+        AND NOT waiting
         AND expires_at <= clock_timestamp() - make_interval(secs => $3::bigint)
         AND (SELECT mine FROM gate)
     FOR UPDATE SKIP LOCKED

@@ -1,6 +1,8 @@
 #include "holdfast/pg/database.hpp"
 
 #include "holdfast/pg/connection_threads.hpp"
+#include "holdfast/pg/heartbeat.hpp"
+#include "holdfast/pg/listener.hpp"
 #include "holdfast/pg/monitor.hpp"
 #include "holdfast/pg/sql_backend.hpp"
 #include "holdfast/pg/threaded_queue.hpp"
@@ -41,12 +43,18 @@ public:
               },
               journal, meter),
           store_(threads_),
-          queue_(executor, threads_, [] { return std::nullopt; }) {}
+          queue_(threads_, [this] { return heartbeat_.node(); }),
+          heartbeat_(executor, settings_, texts_, journal, heartbeat_events()),
+          listener_(executor, settings_, journal, listener_events()) {}
 
     void start(refused_handler on_refused) {
         monitor::events events;
         // Only once the schema fits may anything be prepared against it.
-        events.schema_ready = [this] { threads_.start(); };
+        events.schema_ready = [this] {
+            threads_.start();
+            heartbeat_.start();
+            listener_.start();
+        };
         events.refused = std::move(on_refused);
         monitor_.emplace(executor_, settings_, texts_, clock_, journal_, std::move(events));
         monitor_->start();
@@ -61,11 +69,40 @@ public:
 
     boost::asio::awaitable<void> stop(std::chrono::milliseconds limit) {
         if (monitor_) monitor_->request_stop();
+        heartbeat_.request_stop();
+        listener_.request_stop();
         co_await threads_.stop(limit);
+        heartbeat_.stop();
+        listener_.stop();
         if (monitor_) monitor_->stop();
     }
 
 private:
+    heartbeat::events heartbeat_events() {
+        heartbeat::events events;
+        events.surveyed = [this](auto places, auto began) { queue_.surveyed(std::move(places), began); };
+        events.wakes = [this](auto wakes) { queue_.announce(std::move(wakes)); };
+        return events;
+    }
+
+    listener::events listener_events() {
+        listener::events events;
+        events.heard = [this](const std::vector<domain::wake>& wakes) { heard(wakes); };
+        // What was said while nobody listened is found by looking.
+        events.connected = [this] { heartbeat_.survey_now(); };
+        events.node = [this] { return heartbeat_.node(); };
+        events.last_beat = [this] { return heartbeat_.last_beat(); };
+        return events;
+    }
+
+    void heard(const std::vector<domain::wake>& wakes) {
+        const auto own = heartbeat_.node();
+        std::vector<std::int64_t> places;
+        for (const domain::wake& each : wakes)
+            if (each.node == own) places.push_back(each.place_number);
+        if (!places.empty()) queue_.woken(std::move(places));
+    }
+
     boost::asio::any_io_executor executor_;
     database_settings settings_;
     query_texts texts_;
@@ -74,7 +111,10 @@ private:
     connection_threads threads_;
     threaded_store store_;
     threaded_queue queue_;
-    std::optional<monitor> monitor_;  // Last: its thread ends before what it calls.
+    // The threads of these end before what they call: the later ones call the earlier.
+    heartbeat heartbeat_;
+    listener listener_;
+    std::optional<monitor> monitor_;
 };
 
 database::database(boost::asio::any_io_executor executor, database_settings settings, domain::journal& journal,

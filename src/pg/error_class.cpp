@@ -15,8 +15,7 @@ bool connection_ended(std::string_view sqlstate) noexcept {
 errc classify_failure(bool sent, std::string_view sqlstate, store::command_kind kind) noexcept {
     if (!sent) return errc::unavailable;
     const std::string_view group = sqlstate.substr(0, 2);
-    if (connection_ended(sqlstate))
-        return store::is_write(kind) ? errc::outcome_unknown : errc::unavailable;
+    if (connection_ended(sqlstate)) return store::is_write(kind) ? errc::outcome_unknown : errc::unavailable;
     if (row_stayed_locked(sqlstate) || sqlstate == "57014" || worth_repeating(sqlstate)) return errc::overloaded;
     if (session_is_read_only(sqlstate) || group == "53") return errc::unavailable;
     return errc::internal;

@@ -30,6 +30,12 @@ constexpr std::array<query_source, query_count> sources{{
     {query::probe, "holdfast_probe", "queries/probe.sql", false},
     {query::analyze, "holdfast_analyze", "queries/analyze.sql", false},
     {query::sweep, "holdfast_sweep", "queries/sweep.sql", false},
+    {query::queue, "holdfast_queue", "queries/queue.sql", false},
+    {query::announce, "holdfast_announce", "queries/announce.sql", false},
+    {query::draw_node, "holdfast_draw_node", "queries/draw_node.sql", false},
+    {query::beat, "holdfast_beat", "queries/beat.sql", false},
+    {query::survey, "holdfast_survey", "queries/survey.sql", false},
+    {query::tidy_queue, "holdfast_tidy_queue", "queries/tidy_queue.sql", false},
     {query::schema_version, "holdfast_schema_version", "queries/schema_version.sql", false},
     {query::advance_tokens, "holdfast_advance_tokens", "queries/advance_tokens.sql", false},
 }};
@@ -74,9 +80,12 @@ std::string_view query_name(query which) noexcept {
 
 std::string fill_in(std::string_view text, std::string_view schema, bool skip_locked) {
     const std::string identifier = quoted_identifier(schema);
-    const std::array<std::pair<std::string_view, std::string>, 4> replacements{{
+    const std::array<std::pair<std::string_view, std::string>, 7> replacements{{
         {"{skip_locked}", skip_locked ? "SKIP LOCKED" : ""},
         {"{fencing_tokens}", quoted_literal(identifier + ".fencing_tokens")},
+        {"{places}", quoted_literal(identifier + ".places")},
+        {"{attachments}", quoted_literal(identifier + ".attachments")},
+        {"{node_numbers}", quoted_literal(identifier + ".node_numbers")},
         {"{table}", quoted_literal(identifier + ".distributed_locks")},
         {"{schema}", identifier},
     }};

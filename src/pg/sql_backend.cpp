@@ -1,6 +1,8 @@
 #include "holdfast/pg/sql_backend.hpp"
 
 #include "holdfast/pg/error_class.hpp"
+#include "holdfast/pg/lease_columns.hpp"
+#include "holdfast/pg/queue_rows.hpp"
 #include "holdfast/pg/result_row.hpp"
 #include "holdfast/pg/text_array.hpp"
 
@@ -22,34 +24,6 @@ constexpr std::int64_t stamp_age_us_max = 5'000;
 
 /// More repetitions than this inside one deadline mean that the row is fought over: overloaded.
 constexpr int rounds_max = 16;
-
-timestamp as_timestamp(std::int64_t us) {
-    return timestamp(std::chrono::microseconds(us));
-}
-
-/// The lease columns that the queries share, as of the clock reading beside them.
-struct lease_columns {
-    explicit lease_columns(const result_row& row)
-        : acquired_at_us(row.number(column::acquired_at_us)),
-          expires_at_us(row.number(column::expires_at_us)),
-          clock_us(row.number(column::clock_us)) {}
-
-    std::int64_t left_us() const { return expires_at_us - clock_us; }
-
-    /// Rounded down, and never more than the lease is long, even if the clock was stepped backward.
-    std::chrono::milliseconds expires_in() const {
-        return std::chrono::milliseconds(std::min(left_us(), expires_at_us - acquired_at_us) / 1'000);
-    }
-
-    lock as_lock(const resource_name& resource, owner_name owner, std::int64_t token) const {
-        return lock(resource, std::move(owner), as_timestamp(acquired_at_us), as_timestamp(expires_at_us), expires_in(),
-                    *fencing_token::parse(token));
-    }
-
-    std::int64_t acquired_at_us;
-    std::int64_t expires_at_us;
-    std::int64_t clock_us;
-};
 
 }  // namespace
 
@@ -88,6 +62,7 @@ private:
         lease_columns lease;
         std::int64_t token;
         std::int64_t stamp_age_us;
+        bool is_awaited;
     };
 
     template <class Command>
@@ -202,8 +177,9 @@ private:
             case store::command_kind::look:
                 return look(which);
             case store::command_kind::queue:
+                return work_queue(which);
             case store::command_kind::announce:
-                return fail(which, errc::internal);
+                return announce(which);
         }
     }
 
@@ -273,13 +249,16 @@ private:
         if (verdict == "held") {
             // Nothing left: it ended while this statement ran, so ask again.
             if (lease.left_us() <= 0) return;
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::microseconds(lease.left_us()));
             const auto& command = get<acquire_command>(row);
-            return answer_row(row, {answer(acquire_outcome::held(left)), held_by(command.resource(), lease, columns)});
+            return answer_row(
+                row, {answer(acquire_outcome::held(lease.left())), held_by(command.resource(), lease, columns)});
         }
+        // Answers no follower: what they would be told depends on the waiters too.
+        if (verdict == "awaited") return answer_row(row, {answer(acquire_outcome::awaited())});
         if (verdict != "granted") throw std::logic_error("unknown verdict of acquire");
         touched_[row] = true;
-        grants.push_back({row, lease, columns.number(column::fencing_token), columns.number(column::stamp_age_us)});
+        grants.push_back({row, lease, columns.number(column::fencing_token), columns.number(column::stamp_age_us),
+                          columns.number(column::is_awaited) != 0});
     }
 
     void answer_grants(const std::vector<grant>& grants) {
@@ -299,7 +278,7 @@ private:
         const auto& command = get<acquire_command>(each.row);
         lock grant = each.lease.as_lock(command.resource(), command.owner(), each.token);
         auto after = store::standing::held(grant, as_timestamp(each.lease.clock_us), command.key());
-        answer_row(each.row, {answer(acquire_outcome::granted(std::move(grant))), std::move(after)});
+        answer_row(each.row, {answer(acquire_outcome::granted(std::move(grant), each.is_awaited)), std::move(after)});
     }
 
     void restamp(std::vector<grant>& grants) {
@@ -331,7 +310,7 @@ private:
     void restamped(std::size_t row, const result_row& columns, const std::vector<grant>& grants) {
         if (columns.text(column::verdict) != "restamped") return;
         const auto old = std::find_if(grants.begin(), grants.end(), [&](const grant& each) { return each.row == row; });
-        answer_grant({row, lease_columns(columns), old->token, 0});
+        answer_grant({row, lease_columns(columns), old->token, 0, old->is_awaited});
     }
 
     void renew(const rows& which) {
@@ -356,13 +335,15 @@ private:
         const auto& command = get<renew_command>(row);
         if (verdict == "not_found")
             return answer_row(row, {answer(renew_outcome::not_found()), store::standing::free()});
+        if (verdict == "offered") return answer_row(row, {answer(renew_outcome::not_found())});
         if (verdict == "forbidden")
             return answer_row(row, {answer(renew_outcome::forbidden()), held_by(command.resource(), lease, columns)});
         if (verdict != "renewed") throw std::logic_error("unknown verdict of renew");
         if (lease.left_us() <= 0) return;  // Ended while the statement ran: ask again, it will be not_found.
         lock renewed = lease.as_lock(command.resource(), command.owner(), columns.number(column::fencing_token));
         auto after = store::standing::held(renewed, as_timestamp(lease.clock_us));
-        answer_row(row, {answer(renew_outcome::renewed(std::move(renewed))), std::move(after)});
+        const bool is_awaited = columns.number(column::is_awaited) != 0;
+        answer_row(row, {answer(renew_outcome::renewed(std::move(renewed), is_awaited)), std::move(after)});
     }
 
     void release(const rows& which) {
@@ -386,6 +367,7 @@ private:
         const auto free = store::standing::free();
         if (verdict == "released") return answer_row(row, {answer(release_result::released), free});
         if (verdict == "not_found") return answer_row(row, {answer(release_result::not_found), free});
+        if (verdict == "awaited") return answer_row(row, {answer(release_result::awaited)});
         if (verdict == "forbidden")
             return answer_row(row,
                               {answer(release_result::forbidden), held_by(resource, lease_columns(columns), columns)});
@@ -420,6 +402,39 @@ private:
         answer_row(row, {answer(look_outcome::found(std::move(found)))});
     }
 
+    void work_queue(const rows& which) {
+        queue_parameters parameters;
+        for (const std::size_t row : which)
+            parameters.add(get<queue_command>(row), not_after(row));
+        send(query::queue, which,
+             parameters.all(owner_.settings_.places_per_resource_max, lane_ == pg::lane::fast, lock_wait_),
+             [&](std::size_t row, const result_row& columns) { queue_worked(row, columns); });
+    }
+
+    void queue_worked(std::size_t row, const result_row& columns) {
+        if (shared_verdict(row, columns.text(column::verdict))) return;
+        auto outcome = queue_outcome_of(get<queue_command>(row), columns);
+        if (outcome) return answer_row(row, {answer(std::move(*outcome))});
+        // Granted, but so long under way that nothing is left of the lease.
+        fail({row}, errc::outcome_unknown);
+    }
+
+    void announce(const rows& which) {
+        std::vector<wake> wakes;
+        text_array payloads, moved;
+        for (const std::size_t row : which) {
+            const auto& command = get<announce_command>(row);
+            wakes.insert(wakes.end(), command.wakes().begin(), command.wakes().end());
+            for (const resource_name& each : command.moved())
+                moved.add(each.text());
+        }
+        for (const std::string& payload : wake_payloads(wakes))
+            payloads.add(payload);
+        owner_.connection_->run(query::announce, {owner_.channel_, payloads.str(), moved.str()});
+        for (const std::size_t row : which)
+            answer_row(row, {answer(announced())});
+    }
+
     sql_backend& owner_;
     std::span<const request> requests_;
     store::command_kind kind_;
@@ -437,7 +452,8 @@ bool sql_backend::connect() {
         watch_.begin(sent + settings_.connect_timeout + settings_.statement_timeout);
         connection_.emplace(settings_, texts_, watch_);
         connection_->prepare({query::acquire_fast, query::acquire_slow, query::renew_fast, query::renew_slow,
-                              query::release_fast, query::release_slow, query::restamp, query::look, query::probe});
+                              query::release_fast, query::release_slow, query::restamp, query::look, query::probe,
+                              query::queue, query::announce});
         const auto probe_sent = steady_clock::now();
         const pqxx::result probe = connection_->run(query::probe, {});
         clock_.read(probe[0]["clock_us"].as<std::int64_t>(), probe_sent, steady_clock::now());

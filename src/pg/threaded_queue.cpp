@@ -1,7 +1,6 @@
 #include "holdfast/pg/threaded_queue.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>

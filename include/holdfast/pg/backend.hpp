@@ -107,7 +107,8 @@ public:
     virtual bool usable() = 0;
 
     /// Carries out commands of one kind, on different resources (looks, and commands on waiting lines, may repeat them:
-    /// these in their order), and returns one reply each, in their order. On the fast lane, and on the slow lane after `lock_wait`, a locked row is `row_busy`.
+    /// these in their order), and returns one reply each, in their order. On the fast lane, and on the slow lane after
+    /// `lock_wait`, a locked row is `row_busy`.
     virtual std::vector<reply> run(std::span<const request> requests, lane lane,
                                    std::chrono::milliseconds lock_wait) = 0;
 };

@@ -17,7 +17,8 @@
 namespace holdfast::pg {
 
 /// The PostgreSQL side of a node: connection threads, the store and the waiting lines on them, the monitor that probes
-/// writability and sweeps, the heartbeat that says that this node lives, the listener that hears other nodes. Created, used and destroyed on the I/O thread.
+/// writability and sweeps, the heartbeat that says that this node lives, the listener that hears other nodes. Created,
+/// used and destroyed on the I/O thread.
 class database {
 public:
     /// Called on the I/O thread, once, when this node must not run against this database (schema newer than this binary

@@ -20,8 +20,8 @@ struct database_settings {
     std::chrono::milliseconds lock_timeout{1'000};
     std::chrono::seconds connect_timeout{2};
     std::chrono::milliseconds reconnect_backoff_max{1'000};
-    std::size_t queue_max = 10'000;    ///< Commands waiting for a thread; one more is `overloaded`.
-    std::size_t batch_rows_max = 128;  ///< Commands in one statement.
+    std::size_t queue_max = 10'000;               ///< Commands waiting for a thread; one more is `overloaded`.
+    std::size_t batch_rows_max = 128;             ///< Commands in one statement.
     std::size_t places_per_resource_max = 1'000;  ///< In a queue, kept ones counted; one more is refused.
     std::chrono::seconds sweep_after{900};
     std::chrono::seconds sweep_interval{60};

@@ -23,17 +23,23 @@ enum class query {
     probe,
     analyze,
     sweep,
+    queue,
+    announce,
+    draw_node,
+    beat,
+    survey,
+    tidy_queue,
     schema_version,
     advance_tokens
 };
 
-inline constexpr std::size_t query_count = 13;
+inline constexpr std::size_t query_count = 19;
 
 /// The query's name, also that of its prepared statement.
 std::string_view query_name(query which) noexcept;
 
-/// Replaces {schema}, {table}, {fencing_tokens} and {skip_locked} in a text of sql/. `schema` is any name of 1 to 63
-/// bytes.
+/// Replaces {schema}, {table}, {skip_locked} and the names of sequences, {fencing_tokens}, {places}, {attachments} and
+/// {node_numbers}, in a text of sql/. `schema` is any name of 1 to 63 bytes.
 std::string fill_in(std::string_view text, std::string_view schema, bool skip_locked = true);
 
 /// "schema" as an SQL identifier.

@@ -11,7 +11,7 @@
 
 namespace holdfast::pg {
 
-/// The columns that the queries of leases answer with; each query has some of them.
+/// The columns that the queries of leases and of waiting lines answer with; each query has some of them.
 enum class column {
     ordinal,
     verdict,
@@ -22,16 +22,22 @@ enum class column {
     fencing_token,
     stamp_age_us,
     clock_us,
-    read_only
+    read_only,
+    is_awaited,
+    place,
+    attachment,
+    position,
+    wakes
 };
 
 /// Where a result has its columns: looked up once a result, since a look-up by name allocates.
 class column_places {
 public:
     explicit column_places(const pqxx::result& result) {
-        constexpr std::array<std::string_view, 10> names{
+        constexpr std::array<std::string_view, columns> names{
             "ordinal",       "verdict",       "owner",        "holder",   "acquired_at_us",
-            "expires_at_us", "fencing_token", "stamp_age_us", "clock_us", "read_only"};
+            "expires_at_us", "fencing_token", "stamp_age_us", "clock_us", "read_only",
+            "is_awaited",    "place",         "attachment",   "position", "wakes"};
         places_.fill(absent);
         for (int place = 0; place < static_cast<int>(result.columns()); ++place)
             for (std::size_t which = 0; which < names.size(); ++which)
@@ -47,7 +53,8 @@ public:
 
 private:
     static constexpr int absent = -1;
-    std::array<int, 10> places_{};
+    static constexpr std::size_t columns = 15;
+    std::array<int, columns> places_{};
 };
 
 /// One row of a result. Views stay valid as long as the result.

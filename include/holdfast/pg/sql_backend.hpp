@@ -6,8 +6,10 @@
 #include "holdfast/pg/connection.hpp"
 #include "holdfast/pg/database_clock.hpp"
 #include "holdfast/pg/meter.hpp"
+#include "holdfast/pg/queue_rows.hpp"
 
 #include <optional>
+#include <string>
 
 namespace holdfast::pg {
 
@@ -19,7 +21,13 @@ public:
     /// All references must outlive the backend. Does not connect yet.
     sql_backend(const database_settings& settings, const query_texts& texts, database_clock& clock, socket_watch& watch,
                 domain::journal& journal, meter& meter = no_meter())
-        : settings_(settings), texts_(texts), clock_(clock), watch_(watch), journal_(journal), meter_(meter) {}
+        : settings_(settings),
+          texts_(texts),
+          clock_(clock),
+          watch_(watch),
+          journal_(journal),
+          meter_(meter),
+          channel_(wake_channel(settings.schema)) {}
 
     bool connect() override;
     bool usable() override { return connection_ && connection_->quiet(); }
@@ -34,6 +42,7 @@ private:
     socket_watch& watch_;
     domain::journal& journal_;
     meter& meter_;
+    std::string channel_;
     bool was_connected_ = false;
     std::optional<connection> connection_;
 };

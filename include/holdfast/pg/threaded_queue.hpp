@@ -4,8 +4,6 @@
 #include "holdfast/pg/connection_threads.hpp"
 #include "holdfast/store/wait_queue.hpp"
 
-#include <boost/asio/any_io_executor.hpp>
-
 #include <functional>
 #include <memory>
 #include <optional>
@@ -21,8 +19,7 @@ public:
     using node_source = std::function<std::optional<domain::node_id>()>;
 
     /// `threads` must outlive the queue.
-    threaded_queue(boost::asio::any_io_executor executor, connection_threads& threads, node_source node)
-        : executor_(std::move(executor)), threads_(threads), node_(std::move(node)) {}
+    threaded_queue(connection_threads& threads, node_source node) : threads_(threads), node_(std::move(node)) {}
 
     boost::asio::awaitable<domain::result<domain::stand_outcome>> stand(domain::stand_command command,
                                                                         store::deadline deadline) override;
@@ -34,8 +31,8 @@ public:
                                                                         store::deadline deadline) override;
     boost::asio::awaitable<domain::result<domain::hand_over_outcome>> hand_over(domain::hand_over_command command,
                                                                                 store::deadline deadline) override;
-    boost::asio::awaitable<domain::result<domain::queue_release_outcome>> release(
-        domain::queue_release_command command, store::deadline deadline) override;
+    boost::asio::awaitable<domain::result<domain::queue_release_outcome>> release(domain::queue_release_command command,
+                                                                                  store::deadline deadline) override;
 
     void announce(std::vector<domain::wake> wakes) override;
     void announce_moved(domain::resource_name resource) override;
@@ -49,7 +46,6 @@ public:
 private:
     void announce_next();
 
-    boost::asio::any_io_executor executor_;
     connection_threads& threads_;
     node_source node_;
     events events_;

@@ -89,8 +89,8 @@ public:
         return taken;
     }
 
-    /// Commands on a waiting line that stand right behind the last one of `taken`, itself such a command, join it, up to
-    /// the bound of a batch. They hold the resource too: finish() once for each.
+    /// Commands on a waiting line that stand right behind the last one of `taken`, itself such a command, join it, up
+    /// to the bound of a batch. They hold the resource too: finish() once for each.
     void take_along(batch& taken) {
         resource_line& line = lines_.at(taken.back().resource);
         while (taken.size() < rows_max_ && !line.behind.empty() &&
