@@ -29,7 +29,8 @@ public:
 
     acquire_result result() const noexcept { return result_; }
     /// The grant. Only when granted.
-    const lock& grant() const noexcept { return *grant_; }
+    const lock& grant() const& noexcept { return *grant_; }
+    lock grant() && { return *std::move(grant_); }
     /// Only when held.
     std::chrono::milliseconds retry_after() const noexcept { return retry_after_; }
     /// Somebody may wait for the lock. Only when granted.

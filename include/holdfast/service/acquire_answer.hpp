@@ -17,8 +17,8 @@ struct grant {
     explicit grant(domain::lock lock) : lock(std::move(lock)) {}
 
     domain::lock lock;
-    /// How long the request stood in line before the statement was sent that read the lock; nothing if it did not ask to
-    /// wait.
+    /// How long the request stood in line before the statement was sent that read the lock; nothing if it did not ask
+    /// to wait.
     std::optional<std::chrono::milliseconds> waited;
     /// Gives a lock that was waited for back: call it, at most once and on the I/O thread, when the answer could not be
     /// delivered. Empty: the lease ends by itself.
@@ -37,7 +37,8 @@ struct refusal {
         : retry_after(retry_after), place(place) {}
 
     std::chrono::milliseconds retry_after;  ///< As of domain::acquire_outcome::held.
-    std::optional<kept_place> place;        ///< Nothing if the owner has none (any more): it did not wait, left, or asks anew.
+    std::optional<kept_place>
+        place;  ///< Nothing if the owner has none (any more): it did not wait, left, or asks anew.
 };
 
 /// All places for the resource are taken.

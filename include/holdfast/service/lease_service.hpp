@@ -15,14 +15,15 @@ namespace holdfast::service {
 /// (contract, section 5). I/O thread only.
 class lease_service {
 public:
-    /// All must outlive the service. Every call is answered within `request_deadline`, counted from the call, or for one
-    /// that waits from the end of its wait.
+    /// All must outlive the service. Every call is answered within `request_deadline`, counted from the call, or for
+    /// one that waits from the end of its wait.
     lease_service(store::lease_store& store, store::wait_queue& queue, wait_registry& registry,
                   std::chrono::milliseconds request_deadline)
         : store_(store), queue_(queue), registry_(registry), request_deadline_(request_deadline) {}
 
     /// Stands in line for up to `wait` if the lock cannot be had now. Total or terminal cancellation of the awaiting
-    /// coroutine says that the client is gone: the request is never granted, or what it was granted is given back.
+    /// coroutine says that the client is gone: a request that stands in line is never granted then, or what it was
+    /// granted is given back; one that was granted at once is like an acquire that does not wait.
     boost::asio::awaitable<domain::result<acquire_answer>> acquire(domain::acquire_command command,
                                                                    std::chrono::seconds wait);
     boost::asio::awaitable<domain::result<domain::renew_outcome>> renew(domain::renew_command command);
@@ -32,6 +33,10 @@ public:
     boost::asio::awaitable<domain::result<domain::leave_result>> leave(domain::leave_command command);
 
 private:
+    boost::asio::awaitable<domain::result<acquire_answer>> ask_queue(domain::acquire_command command,
+                                                                     store::deadline deadline);
+    boost::asio::awaitable<domain::result<domain::release_result>> release_awaited(domain::release_command command,
+                                                                                   store::deadline deadline);
     store::deadline deadline_from_now() const { return std::chrono::steady_clock::now() + request_deadline_; }
 
     store::lease_store& store_;

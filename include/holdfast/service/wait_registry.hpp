@@ -2,6 +2,7 @@
 #define HOLDFAST_SERVICE_WAIT_REGISTRY_HPP
 
 #include "holdfast/service/acquire_answer.hpp"
+#include "holdfast/service/alarm.hpp"
 #include "holdfast/store/wait_queue.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
@@ -10,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace holdfast::service {
 
@@ -18,13 +20,23 @@ namespace holdfast::service {
 /// gone. I/O thread only.
 class wait_registry {
 public:
-    /// `queue` must outlive the registry. Everything is answered within `request_deadline` of the end of its wait.
+    /// `queue` must outlive the registry, and has not started yet. Everything is answered within `request_deadline` of
+    /// the end of its wait.
     wait_registry(boost::asio::any_io_executor executor, store::wait_queue& queue, std::size_t waiters_max,
                   std::chrono::milliseconds request_deadline);
+    /// The same by another clock.
+    wait_registry(boost::asio::any_io_executor executor, store::wait_queue& queue, std::size_t waiters_max,
+                  std::chrono::milliseconds request_deadline, std::unique_ptr<service::alarm> alarm);
+    /// Who still waits is answered `unavailable`.
     ~wait_registry();
 
-    /// As lease_service::acquire, for a lock that others hold or wait for. `overloaded` beyond `waiters_max`, `unavailable`
-    /// while the queue has no node id or the node drains. `arrived` is when the request did.
+    wait_registry(const wait_registry&) = delete;
+    wait_registry& operator=(const wait_registry&) = delete;
+
+    /// As lease_service::acquire, for a lock that others hold or wait for. `overloaded` beyond `waiters_max`,
+    /// `unavailable` while the queue has no node id or the node drains; `outcome_unknown` where the lock may have been
+    /// granted. When the time is up and the queue cannot say where the request stands, the errc says why: nothing was
+    /// granted. `arrived` is when the request did.
     boost::asio::awaitable<domain::result<acquire_answer>> wait(domain::acquire_command command,
                                                                 std::chrono::seconds wait,
                                                                 std::chrono::steady_clock::time_point arrived);
