@@ -73,7 +73,7 @@ CREATE INDEX waiters_by_node ON {schema}.waiters (node);
 -- One row per command: its ordinal, a verdict (below), the lease as it is then, the clock, the place, its attachment and
 -- its position, and whom the command concerns beside the one who asks, as "node place;node place;".
 --   stand      granted, standing, refused, full
---   claim      granted, not_offered, gone
+--   claim      granted, not_offered, kept, gone
 --   withdraw   kept, gone
 --   leave      left, not_found
 --   hand_over  held, free; tidy the same, and removes what is no place any more even while the lock is held
@@ -198,9 +198,10 @@ BEGIN
 
         ELSIF command.kind = 'claim' THEN
             SELECT * INTO mine FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.place = command.place;
-            IF mine.place IS NOT NULL AND mine.attachment = command.attachment AND mine.kept_until IS NULL THEN
-                out_verdict := CASE WHEN is_live AND lease.offered_place = mine.place AND lease.owner = command.owner
-                    THEN 'confirmed' ELSE 'not_offered' END;
+            IF mine.place IS NOT NULL AND mine.attachment = command.attachment THEN
+                out_verdict := CASE WHEN mine.kept_until IS NOT NULL THEN 'kept'
+                    WHEN is_live AND lease.offered_place = mine.place AND lease.owner = command.owner THEN 'confirmed'
+                    ELSE 'not_offered' END;
             ELSIF is_live AND lease.offered_place IS NULL AND lease.owner = command.owner
                     AND lease.idempotency_key = command.key THEN
                 out_verdict := 'granted';

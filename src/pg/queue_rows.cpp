@@ -122,6 +122,7 @@ std::optional<queue_outcome> read(const claim_command& command, std::string_view
         return claim_outcome(std::move(*grant));
     }
     if (verdict == "not_offered") return claim_outcome(not_offered(ends_in(lease)));
+    if (verdict == "kept") return claim_outcome(not_offered(ends_in(lease), true));
     if (verdict == "gone") return claim_outcome(place_gone());
     unknown_verdict();
 }

@@ -72,6 +72,7 @@ struct waiter {
     service::stage stage = service::stage::standing;
     bool woken = false;    ///< Something has changed since the last command was sent.
     bool missing = false;  ///< The last survey had no living place of that attachment.
+    bool unknown = false;  ///< A claim may have been granted. It is repeated, under the client's key.
 };
 
 /// The waiters for one resource on this node, and the lease before them.
@@ -146,7 +147,7 @@ private:
     void withdrew(const waiter_ptr& waiter, result<withdraw_outcome> outcome);
     void client_gone(const waiter_ptr& waiter);
     void superseded(const waiter_ptr& waiter);
-    void refuse(const waiter_ptr& waiter);
+    void refuse_client(service::waiter& waiter);
     void tell(service::waiter& waiter, answer what, boost::system::error_code code = {});
     void drop_place(service::waiter& waiter);
     void forget(const waiter_ptr& waiter);
@@ -309,7 +310,10 @@ void wait_registry::core::take_place(const waiter_ptr& waiter, queue_standing st
         const waiter_ptr other = present->second;
         // Attachments are drawn while the resource is locked: the greater one is the later request, whichever answer
         // came first.
-        if (other->place->attachment() > standing.place.attachment()) return refuse(waiter);
+        if (other->place->attachment() > standing.place.attachment()) {
+            refuse_client(*waiter);
+            return forget(waiter);
+        }
         superseded(other);
     }
     waiter->place = std::move(standing.place);
@@ -356,11 +360,12 @@ asio::awaitable<void> wait_registry::core::claim_for(self_ptr self, waiter_ptr w
 
 void wait_registry::core::claimed(const waiter_ptr& waiter, result<claim_outcome> outcome, time_point sent) {
     if (!outcome) return claim_failed(waiter, outcome.error());
+    waiter->unknown = false;
     std::visit(cases{[&](queue_grant& grant) { granted(waiter, std::move(grant.lock), sent); },
                      [&](not_offered& nothing) {
                          lease_ends(*waiter->line, nothing.ends_in, sent);
-                         // There, but not living: a kept place, since an offer was not confirmed, or a former node's.
-                         if (waiter->missing)
+                         // A place that no survey has is that of a node which this one was before.
+                         if (nothing.is_kept || waiter->missing)
                              place_lost(waiter, true);
                          else
                              go_on(waiter);
@@ -369,9 +374,13 @@ void wait_registry::core::claimed(const waiter_ptr& waiter, result<claim_outcome
                *outcome);
 }
 
+/// What was offered is offered still when the next survey comes, or is on its way to the next waiter. A claim that may
+/// have been granted is answered as what it is, or repeated then: under a key the same grant is answered again.
 void wait_registry::core::claim_failed(const waiter_ptr& waiter, boost::system::error_code why) {
-    if (!certainly_without_effect(why)) tell(*waiter, answer(why));
-    // What was offered is offered still when the next survey comes, or is on its way to the next waiter.
+    if (!certainly_without_effect(why)) {
+        waiter->unknown = true;
+        if (!waiter->ask.key()) tell(*waiter, answer(why));
+    }
     waiter->woken = false;
     go_on(waiter);
 }
@@ -381,9 +390,9 @@ void wait_registry::core::claim_failed(const waiter_ptr& waiter, boost::system::
 /// request has no place any more. (In the first case that may be so, too; then it takes the place back.)
 void wait_registry::core::place_lost(const waiter_ptr& waiter, bool may_have_been_forgotten) {
     drop_place(*waiter);
-    if (!waiter->client) return forget(waiter);
-    if (!may_have_been_forgotten || now() >= waiter->until) return refuse(waiter);
-    stand(waiter);
+    if (waiter->client && may_have_been_forgotten && now() < waiter->until) return stand(waiter);
+    refuse_client(*waiter);
+    forget(waiter);
 }
 
 void wait_registry::core::granted(const waiter_ptr& waiter, domain::lock lock, time_point sent) {
@@ -416,19 +425,25 @@ asio::awaitable<void> wait_registry::core::withdraw_for(self_ptr self, waiter_pt
     self->withdrew(waiter, std::move(outcome));
 }
 
+/// Nothing was granted, or the claim is known as unknown. So the acquire is certainly without effect, whatever has
+/// become of its place when the withdrawal fails; if that still stands, it is found by survey.
 void wait_registry::core::withdrew(const waiter_ptr& waiter, result<withdraw_outcome> outcome) {
     if (!outcome) {
-        // Nothing was granted, whatever has become of the place: the acquire is certainly without effect. A place that
-        // still stands is found by survey.
-        const auto why = outcome.error();
-        tell(*waiter, certainly_without_effect(why) ? answer(why) : answer(errc::unavailable));
+        const bool plain = certainly_without_effect(outcome.error());
+        const errc instead = waiter->unknown ? errc::outcome_unknown : errc::unavailable;
+        tell(*waiter, plain && !waiter->unknown ? answer(outcome.error()) : answer(instead));
         return forget(waiter);
     }
     std::visit(cases{[&](place_kept& kept) {
-                         tell(*waiter, acquire_answer(refusal(kept.retry_after,
-                                                              kept_place{kept.position, store::place_kept_for})));
+                         const kept_place place{kept.position, store::place_kept_for};
+                         tell(*waiter, acquire_answer(refusal(kept.retry_after, place)));
                      },
-                     [&](place_gone&) { tell(*waiter, acquire_answer(refusal(left(*waiter->line)))); }},
+                     [&](place_gone&) {
+                         if (waiter->unknown)
+                             tell(*waiter, answer(errc::outcome_unknown));
+                         else
+                             refuse_client(*waiter);
+                     }},
                outcome->answer);
     forget(waiter);
     spread(std::move(outcome->wakes));
@@ -446,13 +461,13 @@ void wait_registry::core::client_gone(const waiter_ptr& waiter) {
 /// Another request of its owner has the place, or has had the lock.
 void wait_registry::core::superseded(const waiter_ptr& waiter) {
     drop_place(*waiter);
-    tell(*waiter, acquire_answer(refusal(left(*waiter->line))));
+    refuse_client(*waiter);
     if (waiter->stage == stage::waiting) forget(waiter);
 }
 
-void wait_registry::core::refuse(const waiter_ptr& waiter) {
-    tell(*waiter, acquire_answer(refusal(left(*waiter->line))));
-    forget(waiter);
+/// Without a place.
+void wait_registry::core::refuse_client(service::waiter& waiter) {
+    tell(waiter, acquire_answer(refusal(left(*waiter.line))));
 }
 
 /// Answers the client, if it is there.

@@ -52,11 +52,15 @@ struct stand_outcome {
     std::vector<wake> wakes;
 };
 
-/// Nothing is offered to this place now. `ends_in` as of queue_standing; 0: the lease before it has ended.
+/// Nothing is offered to this place now. `ends_in` as of queue_standing; 0: the lease before it has ended. `is_kept`:
+/// it is a living place no more (an offer to it was not confirmed in time), and will be offered nothing until its owner
+/// stands again.
 struct not_offered {
-    explicit not_offered(std::chrono::milliseconds ends_in) : ends_in(ends_in) {}
+    explicit not_offered(std::chrono::milliseconds ends_in, bool is_kept = false)
+        : ends_in(ends_in), is_kept(is_kept) {}
 
     std::chrono::milliseconds ends_in;
+    bool is_kept;
 };
 
 /// Another request of the owner has taken the place over, or got the lock, or the owner has left.
@@ -87,7 +91,8 @@ struct leave_outcome {
 };
 
 struct hand_over_outcome {
-    /// When the lease (or offer) that stands now ends; nothing when nobody holds the lock and no living waiter is there.
+    /// When the lease (or offer) that stands now ends; nothing when nobody holds the lock and no living waiter is
+    /// there.
     std::optional<std::chrono::milliseconds> ends_in;
     std::vector<wake> wakes;
 };
