@@ -2,8 +2,7 @@
 
 #include "holdfast/domain/limits.hpp"
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
+#include "support/wait_for.hpp"
 
 #include <optional>
 #include <stdexcept>
@@ -20,33 +19,6 @@ template <class Value>
 Value valid(validated<Value> value) {
     if (!value) throw std::logic_error("a test made an invalid value");
     return *std::move(value);
-}
-
-template <class Outcome>
-boost::asio::awaitable<void> keep_answer(boost::asio::awaitable<result<Outcome>> call,
-                                         std::optional<result<Outcome>>& answer) {
-    answer.emplace(co_await std::move(call));
-}
-
-/// Runs the context until the call has ended.
-template <class Outcome>
-result<Outcome> wait_for(boost::asio::io_context& context, boost::asio::awaitable<result<Outcome>> call) {
-    std::optional<result<Outcome>> answer;
-    std::exception_ptr thrown;
-    bool ended = false;
-    boost::asio::co_spawn(context, keep_answer(std::move(call), answer), [&](std::exception_ptr failure) {
-        thrown = failure;
-        ended = true;
-    });
-    context.restart();
-    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (!ended && std::chrono::steady_clock::now() < limit) {
-        context.run_one_for(milliseconds(100));
-        if (context.stopped()) context.restart();
-    }
-    if (!ended) std::terminate();  // The coroutine refers to this frame: there is no way to go on.
-    if (thrown) std::rethrow_exception(thrown);
-    return *std::move(answer);
 }
 
 store::deadline deadline_of(const store_under_test& under_test) {
