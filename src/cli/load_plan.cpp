@@ -14,6 +14,20 @@ std::string_view to_text(load_kind kind) noexcept {
             return "look";
         case load_kind::health:
             return "health";
+        case load_kind::wait:
+            return "wait";
+    }
+    return "unknown";
+}
+
+std::string_view to_text(wait_kind kind) noexcept {
+    switch (kind) {
+        case wait_kind::hand_over:
+            return "hand_over";
+        case wait_kind::abandon:
+            return "abandon";
+        case wait_kind::park:
+            return "park";
     }
     return "unknown";
 }

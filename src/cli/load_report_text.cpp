@@ -21,6 +21,7 @@ std::string_view rounds_name(load_kind kind) {
             return "rounds_per_second";
         case load_kind::look:
         case load_kind::health:
+        case load_kind::wait:  // has figures of its own
             return "";
     }
     return "";
@@ -60,11 +61,24 @@ void write_throughput(std::ostream& out, const load_plan& plan, const load_repor
     if (!rounds.empty()) out << "refused " << report.refused << '\n';
 }
 
+void write_waiting(std::ostream& out, const load_plan& plan, const load_report& report) {
+    const waiting_figures& figures = report.waiting;
+    out << to_text(plan.waiting) << ": " << plan.resources << " resources, each request waits for " << plan.wait_seconds
+        << " s\n";
+    out << "handovers_per_second " << per_second(figures.handovers, report) << '\n';
+    out << "grants " << figures.grants << ": " << figures.handovers << " handed over, " << figures.expiries
+        << " after a lease had ended\n";
+    out << "time_ups " << figures.time_ups << '\n';
+    out << "standing " << figures.standing_most << " at most, " << figures.standing_at_end << " at the end\n";
+    out << "early " << figures.early << '\n';
+    out << "violations " << figures.violations << '\n';
+}
+
 void write_latencies(std::ostream& out, const load_report& report) {
-    out << std::left << std::setw(10) << "request" << std::right << std::setw(12) << "count" << std::setw(12)
+    out << std::left << std::setw(18) << "request" << std::right << std::setw(12) << "count" << std::setw(12)
         << "p50 ms" << std::setw(12) << "p99 ms" << std::setw(12) << "p99.9 ms" << std::setw(12) << "max ms" << '\n';
     for (const auto& [kind, latency] : report.latencies)
-        out << std::left << std::setw(10) << kind << std::right << std::setw(12) << latency.count()
+        out << std::left << std::setw(18) << kind << std::right << std::setw(12) << latency.count()
             << std::setprecision(3) << std::setw(12) << to_ms(latency.percentile(0.5)) << std::setw(12)
             << to_ms(latency.percentile(0.99)) << std::setw(12) << to_ms(latency.percentile(0.999)) << std::setw(12)
             << to_ms(latency.highest()) << '\n';
@@ -81,6 +95,20 @@ json::object latencies_json(const load_report& report) {
     return kinds;
 }
 
+void add_waiting(json::object& text, const load_plan& plan, const load_report& report) {
+    const waiting_figures& figures = report.waiting;
+    text["waiting"] = to_text(plan.waiting);
+    text["resources"] = plan.resources;
+    text["handovers_per_second"] = per_second(figures.handovers, report);
+    text["grants"] = figures.grants;
+    text["handovers"] = figures.handovers;
+    text["expiries"] = figures.expiries;
+    text["time_ups"] = figures.time_ups;
+    text["standing"] = json::object{{"most", figures.standing_most}, {"at_end", figures.standing_at_end}};
+    text["early"] = figures.early;
+    text["violations"] = figures.violations;
+}
+
 }  // namespace
 
 std::string to_table(const load_plan& plan, const load_report& report) {
@@ -89,6 +117,7 @@ std::string to_table(const load_plan& plan, const load_report& report) {
         << plan.connections << " connections, " << report.measured.count() << " s after " << plan.warmup.count()
         << " s of warming up\n";
     write_throughput(out, plan, report);
+    if (plan.kind == load_kind::wait) write_waiting(out, plan, report);
     if (plan.idle_connections > 0)
         out << "idle connections: " << report.idle_connections_opened << " opened, " << report.idle_connections_kept
             << " still open at the end\n";
@@ -116,6 +145,7 @@ std::string to_json(const load_plan& plan, const load_report& report) {
                                                         {"kept", report.idle_connections_kept}}}};
     if (const std::string_view rounds = rounds_name(plan.kind); !rounds.empty())
         text.emplace(rounds, per_second(report.rounds, report));
+    if (plan.kind == load_kind::wait) add_waiting(text, plan, report);
     if (plan.rounds_per_second > 0) {
         text["rate"] = plan.rounds_per_second;
         text["started"] = report.started;

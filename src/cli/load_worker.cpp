@@ -1,11 +1,12 @@
 #include "holdfast/cli/load_worker.hpp"
 
+#include "holdfast/cli/answer_text.hpp"
+
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 #include <boost/url/encode.hpp>
 #include <boost/url/rfc/unreserved_chars.hpp>
 
-#include <charconv>
 #include <utility>
 
 namespace holdfast::cli {
@@ -15,39 +16,7 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 using client::answer;
 
-// Under load answers are searched for what matters instead of parsed: the generator shares its cores with what it
-// measures.
-
-/// The name in a problem's `type`, or nothing.
-std::string_view problem_name(std::string_view body) {
-    constexpr std::string_view mark = "/problems/";
-    const std::size_t at = body.find(mark);
-    if (at == std::string_view::npos) return {};
-    const std::string_view rest = body.substr(at + mark.size());
-    const std::string_view name = rest.substr(0, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz-"));
-    return name.substr(0, 40);
-}
-
-std::string label_of(const answer& answer) {
-    std::string label = std::to_string(answer.status);
-    if (const std::string_view name = problem_name(answer.body); !name.empty()) label.append(" ").append(name);
-    return label;
-}
-
-bool holds(std::string_view body, std::string_view member) {
-    return body.find(member) != std::string_view::npos;
-}
-
-std::optional<std::int64_t> fencing_token_in(std::string_view body) {
-    constexpr std::string_view mark = "\"fencing_token\":";
-    const std::size_t at = body.find(mark);
-    if (at == std::string_view::npos) return std::nullopt;
-    std::int64_t token = 0;
-    const char* const first = body.data() + at + mark.size();
-    const auto [end, fault] = std::from_chars(first, body.data() + body.size(), token);
-    if (fault != std::errc()) return std::nullopt;
-    return token;
-}
+constexpr std::string_view token_mark = "\"fencing_token\":";
 
 std::string acquire_body(std::string_view owner, std::int64_t ttl_seconds) {
     std::string body = "{\"owner\":\"";
@@ -99,6 +68,8 @@ asio::awaitable<bool> load_worker::do_round(clock::time_point due) {
             return look_at_nothing();
         case load_kind::health:
             return do_health();
+        case load_kind::wait:
+            break;  // is a waiting_owner's
     }
     return do_health();
 }
@@ -154,7 +125,7 @@ asio::awaitable<load_worker::acquired> load_worker::acquire() {
             recorder_.refused();
             co_return acquired::refused;
         }
-        const std::optional<std::int64_t> token = fencing_token_in(answered->body);
+        const std::optional<std::int64_t> token = number_after(answered->body, token_mark);
         if (token && holds(answered->body, "\"acquired\":true") && holds(answered->body, quoted_owner_)) {
             fencing_token_ = *token;
             recorder_.answered("acquire", due_, due_);
@@ -237,7 +208,8 @@ void load_worker::choose_resource(std::string_view prefix) {
 }
 
 bool load_worker::names_our_lock(std::string_view body) const {
-    return fencing_token_in(body) == fencing_token_ && holds(body, quoted_resource_) && holds(body, quoted_owner_);
+    return number_after(body, token_mark) == fencing_token_ && holds(body, quoted_resource_) &&
+           holds(body, quoted_owner_);
 }
 
 }  // namespace holdfast::cli

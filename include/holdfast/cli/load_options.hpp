@@ -31,7 +31,8 @@ inline void add_load_options(app::option_set& options, load_plan& plan) {
     add_seconds(options, {"seconds", "Load", "Length of the measurement"}, 1, 86'400, plan.length);
     add_seconds(options, {"warmup-seconds", "Load", "Load before the measurement"}, 0, 3'600, plan.warmup);
     add_seconds(options, {"answer-limit-seconds", "Load", "Give a request up after this"}, 1, 3'600, plan.answer_limit);
-    add_number(options, {"resources", "Locks", "How many names to choose from"}, 1, 1'000'000'000'000, plan.resources);
+    add_number(options, {"resources", "Locks", "How many names to choose from; with --mode wait 1 unless given"}, 1,
+               1'000'000'000'000, plan.resources);
 }
 
 }  // namespace holdfast::cli

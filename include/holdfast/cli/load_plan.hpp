@@ -19,9 +19,18 @@ enum class load_kind {
     hot,     ///< Acquire the one resource that all connections want; when granted, release it at once.
     look,    ///< Look at a random lock that nobody holds.
     health,  ///< GET /healthz.
+    wait,    ///< Stand in line for one of the resources, as the plan's wait_kind says.
+};
+
+/// What an owner that stands in line does with the lock.
+enum class wait_kind {
+    hand_over,  ///< Releases it at once, or after plan.hold, and queues again.
+    abandon,    ///< Never releases it: the lease ends by itself. Queues again at once, under another name.
+    park,       ///< Does not get it: it is held, and renewed, all the time. To measure a node that only keeps waiters.
 };
 
 std::string_view to_text(load_kind kind) noexcept;
+std::string_view to_text(wait_kind kind) noexcept;
 
 struct load_plan {
     load_kind kind = load_kind::pairs;
@@ -38,6 +47,12 @@ struct load_plan {
     std::string hot_resource = "hot";  ///< A valid resource name.
     std::int64_t ttl_seconds = 30;
     std::chrono::seconds answer_limit{30};  ///< A request without answer is given up as timed out after this.
+
+    // Of load_kind::wait. Owner n is a connection to server n mod K of K servers, and queues for resource n / K mod M
+    // of M, so that one resource's owners stand at all servers. The resources are no other run's.
+    wait_kind waiting = wait_kind::hand_over;
+    std::int64_t wait_seconds = 50;  ///< Of each request; who is refused then asks again. Comes on top of answer_limit.
+    std::chrono::milliseconds hold{0};
 };
 
 }  // namespace holdfast::cli

@@ -1,6 +1,7 @@
 #ifndef HOLDFAST_CLI_LOAD_RECORDER_HPP
 #define HOLDFAST_CLI_LOAD_RECORDER_HPP
 
+#include "holdfast/cli/grant_history.hpp"
 #include "holdfast/cli/load_report.hpp"
 
 #include <string>
@@ -31,12 +32,18 @@ public:
     void refused();
     /// A whole round of several requests, which is called `kind` (a literal).
     void finished(std::string_view kind, clock::time_point round);
+    /// A grant to an owner that asked for it, waiting, and what it said about the one before it.
+    void granted(const seen_grant& grant, const judged_grant& judged);
+    /// A waiter's time was up.
+    void time_up();
     /// Always false, for callers that pass on that they failed.
     bool failed(std::string label);
 
     load_report& report() noexcept { return report_; }
 
 private:
+    void lasted(std::string_view kind, clock::time_point began, clock::duration length);
+
     clock::time_point from_ = clock::time_point::max();
     clock::time_point until_ = clock::time_point::max();
     load_report report_;

@@ -13,7 +13,8 @@ int serve(int argc, char** argv);
 /// Brings the schema up to date, and with --advance-tokens moves the fencing tokens ahead. 1 when that failed.
 int migrate(int argc, char** argv);
 
-/// Loads a server and prints how it did. 0 if it ran, whatever was answered; 69 if no server could be reached.
+/// Loads a server and prints how it did. 0 if it ran, whatever was answered; 1 if every request failed, or if waiters
+/// were granted what the contract does not allow; 69 if no server could be reached.
 int bench(int argc, char** argv);
 
 /// Prints what this binary is made of.
