@@ -698,6 +698,10 @@ void wait_registry::core::stop_due(Subject& subject) {
     if (!subject.due) return;
     due_.erase(*subject.due);
     subject.due.reset();
+    // A node that ends does so when nothing is left to wait for.
+    if (!due_.empty() || !armed_) return;
+    armed_.reset();
+    alarm_->stop();
 }
 
 /// Set for the earliest; one that turns out to ring for nothing is not worth the trouble of setting it anew.

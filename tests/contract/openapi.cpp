@@ -10,6 +10,7 @@
 
 #include "support/http_expect.hpp"
 #include "support/http_node.hpp"
+#include "support/wait_until.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -24,6 +25,7 @@
 namespace {
 
 using namespace holdfast::test;
+using holdfast::tests::wait_until;
 using namespace std::chrono_literals;
 namespace http = holdfast::http;
 namespace json = boost::json;
@@ -32,6 +34,7 @@ using names = std::set<std::string>;
 
 const std::string mine = R"({"owner":"me","ttl_seconds":30})";
 const std::string yours = R"({"owner":"you","ttl_seconds":30})";
+const std::string waiting = R"({"owner":"me","ttl_seconds":30,"wait_seconds":1})";
 
 http::server_settings impatient() {
     http::server_settings settings;
@@ -120,6 +123,7 @@ bool asks_the_store(http::operation meant) {
         case http::operation::look:
         case http::operation::release:
         case http::operation::renew:
+        case http::operation::leave:
             return true;
         case http::operation::health:
         case http::operation::readiness:
@@ -138,6 +142,7 @@ std::string body_for(http::operation meant, const std::string& owner = "me") {
         case http::operation::renew:
             return name + ",\"ttl_seconds\":30}";
         case http::operation::release:
+        case http::operation::leave:
             return name + "}";
         case http::operation::look:
         case http::operation::health:
@@ -178,9 +183,9 @@ void add_store_cases(const http::route& route, std::vector<status_case>& cases) 
     const std::string body = body_for(route.meant);
     const auto fail_with = [=](fault kind) {
         return [=](http_node& node) {
-            node.store().now = kind;
+            node.fail_with(kind);
             auto answer = node.request(method, target, body);
-            node.store().now = fault::none;
+            node.fail_with(fault::none);
             return answer;
         };
     };
@@ -214,6 +219,18 @@ void add_own_cases(const http::route& route, std::vector<status_case>& cases) {
         case http::operation::acquire:
             cases.push_back({route, 200, plain});
             cases.push_back({route, 200, held_by(yours)});
+            cases.push_back({route, 429, [=](http_node& node) {
+                                 node.request("POST", "/locks/a", yours);
+                                 node.queue().places_max = 0;
+                                 auto answer = node.request(method, target, waiting);
+                                 node.queue().places_max = 1'000;
+                                 return answer;
+                             }});
+            cases.push_back({route, 200, [=](http_node& node) { return node.request(method, target, waiting); }});
+            cases.push_back({route, 200, [=](http_node& node) {
+                                 node.request("POST", "/locks/a", yours);
+                                 return node.request(method, target, waiting);
+                             }});
             return;
         case http::operation::look:
             cases.push_back({route, 200, held_by(mine)});
@@ -223,6 +240,16 @@ void add_own_cases(const http::route& route, std::vector<status_case>& cases) {
         case http::operation::release:
             cases.push_back({route, route.meant == http::operation::renew ? 200 : 204, held_by(mine)});
             cases.push_back({route, 403, held_by(yours)});
+            cases.push_back({route, 404, plain});
+            return;
+        case http::operation::leave:
+            cases.push_back({route, 204, [=](http_node& node) {
+                                 node.request("POST", "/locks/a", yours);
+                                 auto waiter = node.connect();
+                                 waiter.send(http_client::format("POST", "/locks/a", waiting));
+                                 wait_until(5s, [&] { return node.queue().living() == 1; });
+                                 return node.request(method, target, body);
+                             }});
             cases.push_back({route, 404, plain});
             return;
         case http::operation::readiness:
@@ -300,6 +327,8 @@ BOOST_AUTO_TEST_CASE(document_and_code_have_the_same_bounds) {
     namespace limits = holdfast::domain::limits;
     BOOST_TEST(schema("TtlSeconds").at("minimum").as_int64() == 1);
     BOOST_TEST(schema("TtlSeconds").at("maximum").as_int64() == limits::ttl_seconds_max_default);
+    BOOST_TEST(schema("WaitSeconds").at("minimum").as_int64() == 0);
+    BOOST_TEST(schema("WaitSeconds").at("maximum").as_int64() == limits::wait_seconds_max);
     BOOST_TEST(schema("NamedToken").at("minimum").as_int64() == 0);
     BOOST_TEST(schema("NamedToken").at("maximum").as_int64() == limits::fencing_token_max);
     BOOST_TEST(schema("ValidationProblem").at("properties").at("errors").at("maxItems").as_int64() ==

@@ -112,11 +112,13 @@ awaitable<domain::result<domain::look_outcome>> faulty_store::look(domain::look_
     co_return co_await memory_.look(std::move(command), deadline);
 }
 
-http_node::http_node(http::server_settings settings)
+http_node::http_node(http::server_settings settings, std::size_t waiters_max)
     : settings_(std::move(settings)),
       clock_us_(clock_start.time_since_epoch().count()),
       store_([this] { return domain::timestamp(std::chrono::microseconds(clock_us_.load())); }),
-      service_(store_, std::chrono::seconds(5)),
+      queue_([this] { return domain::timestamp(std::chrono::microseconds(clock_us_.load())); }),
+      registry_(context_.get_executor(), queue_, waiters_max, std::chrono::seconds(5)),
+      service_(store_, queue_, registry_, std::chrono::seconds(5)),
       work_(context_.get_executor()),
       sessions_(std::make_shared<http::session_group>(context_.get_executor(), settings_, service_, readiness_,
                                                       metrics_, journal_)),
@@ -146,10 +148,45 @@ http_answer http_node::request(std::string_view method, std::string_view target,
 }
 
 void http_node::on_io_thread(const std::function<void()>& action) {
-    std::packaged_task<void()> task(action);
-    auto done = task.get_future();
-    asio::post(context_, [&task] { task(); });
+    const auto task = std::make_shared<std::packaged_task<void()>>(action);
+    auto done = task->get_future();
+    asio::post(context_, [task] { (*task)(); });
     done.get();
+}
+
+void http_node::fail_with(faulty_store::fault kind) {
+    store_.now = kind;
+    const auto told = [&](domain::errc fault) { queue_.fault = static_cast<int>(fault); };
+    switch (kind) {
+        case faulty_store::fault::none:
+        case faulty_store::fault::stuck:
+            queue_.fault = 0;
+            break;
+        case faulty_store::fault::unavailable:
+            told(domain::errc::unavailable);
+            break;
+        case faulty_store::fault::overloaded:
+            told(domain::errc::overloaded);
+            break;
+        case faulty_store::fault::outcome_unknown:
+            told(domain::errc::outcome_unknown);
+            break;
+        case faulty_store::fault::internal:
+            told(domain::errc::internal);
+            break;
+        case faulty_store::fault::exception:
+            queue_.fault = -1;
+            break;
+    }
+}
+
+void http_node::offer(std::string_view resource) {
+    on_io_thread([&] { queue_.wake(queue_.offer(resource)); });
+}
+
+void http_node::drain_waiters() {
+    readiness_.is_draining = true;
+    on_io_thread([this] { registry_.drain(); });
 }
 
 void http_node::begin_drain() {

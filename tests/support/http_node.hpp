@@ -2,7 +2,8 @@
 #define HOLDFAST_TESTS_SUPPORT_HTTP_NODE_HPP
 
 // The HTTP layer of a node without a database, served by a thread of its own: real sessions over socketpairs (or, on
-// request, a real listener), the memory store behind them, a clock that the test sets.
+// request, a real listener), the memory store and a queue of waiters that does as told behind them, a clock that the
+// test sets.
 
 #include "holdfast/app/prometheus_metrics.hpp"
 #include "holdfast/domain/journal.hpp"
@@ -10,9 +11,11 @@
 #include "holdfast/http/session_group.hpp"
 #include "holdfast/service/lease_service.hpp"
 #include "holdfast/service/readiness.hpp"
+#include "holdfast/service/wait_registry.hpp"
 #include "holdfast/store/memory_store.hpp"
 
 #include "support/http_client.hpp"
+#include "support/told_queue.hpp"
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
@@ -74,13 +77,15 @@ private:
 class told_readiness final : public service::readiness {
 public:
     std::atomic<bool> is_ready{true};
+    std::atomic<bool> is_draining{false};
 
     bool ready() const noexcept override { return is_ready; }
+    bool draining() const noexcept override { return is_draining; }
 };
 
 class http_node {
 public:
-    explicit http_node(http::server_settings settings = {});
+    explicit http_node(http::server_settings settings = {}, std::size_t waiters_max = 10'000);
     ~http_node();
 
     /// A new connection, over a socketpair.
@@ -94,6 +99,12 @@ public:
 
     /// Runs `action` on the I/O thread and waits for it.
     void on_io_thread(const std::function<void()>& action);
+    /// Store and queue answer like this.
+    void fail_with(faulty_store::fault kind);
+    /// Offers the lock to who stands first in line for it.
+    void offer(std::string_view resource);
+    /// What a node does at once when it is told to end.
+    void drain_waiters();
     /// Begins to drain the sessions of connect().
     void begin_drain();
     void cut_off();
@@ -106,6 +117,7 @@ public:
     std::chrono::milliseconds drain_listener(std::chrono::milliseconds limit);
 
     faulty_store& store() { return store_; }
+    told_queue& queue() { return queue_; }
     told_readiness& readiness() { return readiness_; }
     const kept_journal& journal() const { return journal_; }
     /// The real ones. Counting is safe from any thread; the page is the I/O thread's.
@@ -117,9 +129,11 @@ private:
     kept_journal journal_;
     app::prometheus_metrics metrics_{{"1.2.3", "abc"}};
     told_readiness readiness_;
-    faulty_store store_;
-    service::lease_service service_;
     boost::asio::io_context context_{1};
+    faulty_store store_;
+    told_queue queue_;
+    service::wait_registry registry_;
+    service::lease_service service_;
     boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
     std::shared_ptr<http::session_group> sessions_;
     std::unique_ptr<http::server> server_;

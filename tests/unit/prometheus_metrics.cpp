@@ -37,6 +37,11 @@ BOOST_AUTO_TEST_CASE(counting_adds_no_series) {
         for (int status = 0; status < 1000; ++status)
             metrics.answered(static_cast<http::operation>(meant), status, 1ms);
     metrics.answered(std::nullopt, 404, 1ms);
+    for (int status = 0; status < 1000; ++status)
+        metrics.answered_after_wait(status, 1ms);
+    for (std::size_t event = 0; event < app::queue_events; ++event)
+        metrics.queue_answered(static_cast<app::queue_event>(event));
+    metrics.notified(7);
     metrics.connection_opened();
     for (std::size_t kind = 0; kind < store::command_kinds; ++kind)
         for (const auto lane : {pg::lane::fast, pg::lane::slow})
@@ -107,6 +112,31 @@ BOOST_AUTO_TEST_CASE(each_failure_has_a_series_of_its_own) {
     BOOST_TEST(now.value(R"(holdfast_database_failures_total{class="connection_lost"})") == 1);
 }
 
+BOOST_AUTO_TEST_CASE(each_answer_of_a_queue_has_a_series_of_its_own) {
+    for (std::size_t event = 0; event < app::queue_events; ++event)
+        metrics.queue_answered(static_cast<app::queue_event>(event));
+    const auto now = page();
+    std::size_t named = 0;
+    for (const auto& series : now.series()) {
+        if (!series.starts_with("holdfast_queue_commands_total")) continue;
+        BOOST_TEST(now.value(series) == 1, series);
+        BOOST_TEST((series.find("\"\"") == std::string::npos), series);
+        ++named;
+    }
+    BOOST_TEST(named == app::queue_events);
+    metrics.queue_answered(app::queue_event::claim_granted);
+    BOOST_TEST(page().value(R"(holdfast_queue_commands_total{command="claim",result="granted"})") == 2);
+}
+
+BOOST_AUTO_TEST_CASE(requests_that_wait_are_told_apart) {
+    metrics.answered_after_wait(200, 45s);
+    const auto now = page();
+    BOOST_TEST(now.value(R"(holdfast_http_requests_total{route="acquire_waiting",status="200"})") == 1);
+    BOOST_TEST(now.value(R"(holdfast_http_request_duration_seconds_bucket{route="acquire_waiting",le="30"})") == 0);
+    BOOST_TEST(now.value(R"(holdfast_http_request_duration_seconds_bucket{route="acquire_waiting",le="50"})") == 1);
+    BOOST_TEST(now.sum("holdfast_http_requests_total", {"route=\"acquire\""}) == 0);
+}
+
 BOOST_AUTO_TEST_CASE(the_rest_is_counted) {
     metrics.connection_opened();
     metrics.connection_opened();
@@ -114,7 +144,9 @@ BOOST_AUTO_TEST_CASE(the_rest_is_counted) {
     metrics.followers_answered(3);
     metrics.slow_lane_entered(4);
     metrics.reconnected();
+    metrics.notified(5);
     const auto now = page();
+    BOOST_TEST(now.value("holdfast_places_notified_total") == 5);
     BOOST_TEST(now.value("holdfast_http_connections_open") == 1);
     BOOST_TEST(now.value("holdfast_followers_answered_total") == 3);
     BOOST_TEST(now.value("holdfast_slow_lane_entered_total") == 4);
@@ -124,11 +156,12 @@ BOOST_AUTO_TEST_CASE(the_rest_is_counted) {
 
 BOOST_AUTO_TEST_CASE(the_state_is_asked_for_each_page) {
     BOOST_TEST(page().value("holdfast_ready") == 0);
-    app::node_state state{true, 17};
+    app::node_state state{true, 17, 3};
     metrics.ask_state([&] { return state; });
     BOOST_TEST(page().value("holdfast_ready") == 1);
     BOOST_TEST(page().value("holdfast_commands_waiting") == 17);
-    state = {false, 0};
+    BOOST_TEST(page().value("holdfast_waiters") == 3);
+    state = {false, 0, 0};
     BOOST_TEST(page().value("holdfast_ready") == 0);
     BOOST_TEST(page().value("holdfast_commands_waiting") == 0);
 }

@@ -131,6 +131,9 @@ BOOST_AUTO_TEST_CASE(defaults_are_those_of_the_reference) {
     BOOST_TEST((settings.database.statement_timeout == 4s && settings.database.lock_timeout == 1s));
     BOOST_TEST((settings.database.connect_timeout == 2s && settings.database.reconnect_backoff_max == 1s));
     BOOST_TEST(settings.database.queue_max == 10'000u);
+    BOOST_TEST(settings.database.listen_url.empty());
+    BOOST_TEST(settings.database.places_per_resource_max == 1'000u);
+    BOOST_TEST(settings.waiters_max == 10'000u);
     BOOST_TEST(settings.database.batch_rows_max == 128u);
     BOOST_TEST((settings.database.sweep_after == 900s && settings.database.sweep_interval == 60s));
     BOOST_TEST((settings.request_deadline == 5s && settings.drain_delay == 2s && settings.drain_limit == 10s));
