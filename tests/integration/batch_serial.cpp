@@ -74,6 +74,8 @@ void note(lock_call& call, const domain::release_result& outcome) {
         case domain::release_result::forbidden:
             call.answer = call_answer::forbidden;
             return;
+        case domain::release_result::awaited:
+            throw std::logic_error("nobody waits in line here");
     }
 }
 

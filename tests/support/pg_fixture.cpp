@@ -78,6 +78,13 @@ pg::database_settings fresh_settings(const postgres_cluster& cluster, const std:
 
 node_database::node_database(pg::database_settings settings, bool wait) : settings_(std::move(settings)) {
     database_ = std::make_unique<pg::database>(context_.get_executor(), settings_, journal_);
+    store::wait_queue::events events;
+    events.woken = [this](const auto& places) { woken_.insert(woken_.end(), places.begin(), places.end()); };
+    events.surveyed = [this](auto places, auto) {
+        surveyed_ = std::move(places);
+        ++surveys_;
+    };
+    database_->queue().listen(std::move(events));
     database_->start([this](std::string reason) { refused_ = std::move(reason); });
     if (wait && !wait_writable()) throw std::runtime_error("the database did not become writable:\n" + journal_.all());
 }
@@ -136,6 +143,74 @@ std::shared_ptr<pending<domain::release_result>> node_database::start_release(co
 std::shared_ptr<pending<domain::look_outcome>> node_database::start_look(const std::string& name) {
     domain::look_command command(resource(name));
     return start(store().look(std::move(command), node_deadline(budget)));
+}
+
+domain::node_id node_database::must_know_itself() {
+    if (!run_until(milliseconds(10'000), [&] { return queue().node().has_value(); }))
+        throw std::runtime_error("the node does not know itself:\n" + journal_.all());
+    return *queue().node();
+}
+
+std::shared_ptr<pending<domain::stand_outcome>> node_database::start_stand(const std::string& name,
+                                                                           const std::string& who,
+                                                                           std::int64_t ttl_seconds, bool waits,
+                                                                           const std::string& key_text) {
+    std::optional<domain::idempotency_key> with;
+    if (!key_text.empty()) with = key(key_text);
+    domain::acquire_command ask(resource(name), owner(who), seconds(ttl_seconds), with);
+    std::optional<domain::node_id> node;
+    if (waits) node = must_know_itself();
+    domain::stand_command command(std::move(ask), node);
+    return start(queue().stand(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::claim_outcome>> node_database::start_claim(const domain::place& place,
+                                                                           const std::string& who,
+                                                                           std::int64_t ttl_seconds,
+                                                                           const std::string& key_text) {
+    std::optional<domain::idempotency_key> with;
+    if (!key_text.empty()) with = key(key_text);
+    domain::acquire_command ask(place.resource(), owner(who), seconds(ttl_seconds), with);
+    domain::claim_command command(place, std::move(ask));
+    return start(queue().claim(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::withdraw_outcome>> node_database::start_withdraw(const domain::place& place) {
+    domain::withdraw_command command(place);
+    return start(queue().withdraw(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::leave_outcome>> node_database::start_leave(const std::string& name,
+                                                                           const std::string& who) {
+    domain::leave_command command(resource(name), owner(who));
+    return start(queue().leave(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::hand_over_outcome>> node_database::start_hand_over(const std::string& name) {
+    domain::hand_over_command command(resource(name));
+    return start(queue().hand_over(std::move(command), node_deadline(budget)));
+}
+
+std::shared_ptr<pending<domain::queue_release_outcome>> node_database::start_queue_release(
+    const std::string& name, const std::string& who, std::optional<domain::fencing_token> given_back) {
+    domain::release_command release(resource(name), owner(who), given_back);
+    domain::queue_release_command command(std::move(release), given_back.has_value());
+    return start(queue().release(std::move(command), node_deadline(budget)));
+}
+
+domain::place node_database::must_stand(const std::string& name, const std::string& who) {
+    const auto outcome = must_end(start_stand(name, who));
+    const auto* standing = std::get_if<domain::queue_standing>(&outcome.answer);
+    if (!standing) throw std::runtime_error(who + " does not stand in line for " + name);
+    return standing->place;
+}
+
+domain::lock node_database::must_claim(const domain::place& place, const std::string& who, std::int64_t ttl_seconds,
+                                       const std::string& key_text) {
+    const auto outcome = must_end(start_claim(place, who, ttl_seconds, key_text));
+    const auto* grant = std::get_if<domain::queue_grant>(&outcome);
+    if (!grant) throw std::runtime_error(who + " was not granted the lock");
+    return grant->lock;
 }
 
 struct stranger::session {

@@ -66,6 +66,14 @@ public:
     void pass(std::chrono::milliseconds length) override { run_for(length); }
 
     pg::database& database() { return *database_; }
+    store::wait_queue& queue() { return database_->queue(); }
+    /// Who this node is in the waiting lines; waits until it knows.
+    domain::node_id must_know_itself();
+    /// The places that this node was woken for so far, in the order of the wakes.
+    const std::vector<std::int64_t>& woken() const { return woken_; }
+    /// The last survey, and how many there were.
+    const std::vector<domain::surveyed_place>& surveyed() const { return surveyed_; }
+    std::size_t surveys() const { return surveys_; }
     const pg::database_settings& settings() const { return settings_; }
     recording_journal& journal() { return journal_; }
     const std::string& refused() const { return refused_; }
@@ -77,6 +85,34 @@ public:
     std::shared_ptr<pending<domain::renew_outcome>> start_renew(const std::string& name, const std::string& who);
     std::shared_ptr<pending<domain::release_result>> start_release(const std::string& name, const std::string& who);
     std::shared_ptr<pending<domain::look_outcome>> start_look(const std::string& name);
+
+    // Commands on waiting lines.
+    std::shared_ptr<pending<domain::stand_outcome>> start_stand(const std::string& name, const std::string& who,
+                                                                std::int64_t ttl_seconds = 30, bool waits = true,
+                                                                const std::string& key_text = "");
+    std::shared_ptr<pending<domain::claim_outcome>> start_claim(const domain::place& place, const std::string& who,
+                                                                std::int64_t ttl_seconds = 30,
+                                                                const std::string& key_text = "");
+    std::shared_ptr<pending<domain::withdraw_outcome>> start_withdraw(const domain::place& place);
+    std::shared_ptr<pending<domain::leave_outcome>> start_leave(const std::string& name, const std::string& who);
+    std::shared_ptr<pending<domain::hand_over_outcome>> start_hand_over(const std::string& name);
+    /// Given back where a token is named.
+    std::shared_ptr<pending<domain::queue_release_outcome>> start_queue_release(
+        const std::string& name, const std::string& who,
+        std::optional<domain::fencing_token> given_back = std::nullopt);
+
+    /// Requires that the request stands; its place.
+    domain::place must_stand(const std::string& name, const std::string& who);
+    /// Requires that the place is offered the lock and confirms it.
+    domain::lock must_claim(const domain::place& place, const std::string& who, std::int64_t ttl_seconds = 30,
+                            const std::string& key_text = "");
+    /// Requires an answer.
+    template <class Outcome>
+    Outcome must_end(const std::shared_ptr<pending<Outcome>>& started) {
+        auto answer = finish(started);
+        if (!answer) throw std::runtime_error("a command failed: " + answer.error().message());
+        return *std::move(answer);
+    }
 
     /// Waits for the end of a started command, and returns its answer.
     template <class Outcome>
@@ -109,6 +145,9 @@ private:
     recording_journal journal_;
     pg::database_settings settings_;
     std::string refused_;
+    std::vector<std::int64_t> woken_;
+    std::vector<domain::surveyed_place> surveyed_;
+    std::size_t surveys_ = 0;
     std::unique_ptr<pg::database> database_;
     bool stopped_ = false;
 };
