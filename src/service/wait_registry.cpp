@@ -121,6 +121,7 @@ public:
     void drain();
     asio::awaitable<void> settle(milliseconds limit) { return errands::settle(errands_, limit); }
     void spread(std::vector<domain::wake> wakes);
+    bool awaited_here(const resource_name& resource) const { return lines_.contains(resource); }
     std::size_t waiting() const noexcept { return waiting_; }
 
 private:
@@ -769,6 +770,10 @@ asio::awaitable<void> wait_registry::settle(milliseconds limit) {
 
 void wait_registry::spread(std::vector<domain::wake> wakes) {
     core_->spread(std::move(wakes));
+}
+
+bool wait_registry::awaited_here(const resource_name& resource) const {
+    return core_->awaited_here(resource);
 }
 
 std::size_t wait_registry::waiting() const noexcept {
