@@ -32,6 +32,8 @@ struct answer_at_once {
 /// for.
 awaitable<result<acquire_answer>> lease_service::acquire(acquire_command command, std::chrono::seconds wait) {
     const auto arrived = std::chrono::steady_clock::now();
+    if (wait > 0s && registry_.awaited_here(command.resource()))
+        co_return co_await registry_.wait(std::move(command), wait, arrived);
     auto outcome = co_await store_.acquire(command, arrived + request_deadline_);
     if (!outcome) co_return outcome.error();
     switch (outcome->result()) {
@@ -68,6 +70,7 @@ awaitable<result<renew_outcome>> lease_service::renew(renew_command command) {
 
 awaitable<result<release_result>> lease_service::release(release_command command) {
     const auto deadline = deadline_from_now();
+    if (registry_.awaited_here(command.resource())) co_return co_await release_awaited(std::move(command), deadline);
     const auto outcome = co_await store_.release(command, deadline);
     if (!outcome || *outcome != release_result::awaited) co_return outcome;
     co_return co_await release_awaited(std::move(command), deadline);

@@ -49,6 +49,10 @@ public:
     /// Wakes for this node are acted on, those for others are announced.
     void spread(std::vector<domain::wake> wakes);
 
+    /// Whether somebody waits for `resource` here: then its row is awaited, most likely, and the queue may be asked at
+    /// once.
+    bool awaited_here(const domain::resource_name& resource) const;
+
     /// Requests that wait now.
     std::size_t waiting() const noexcept;
 
