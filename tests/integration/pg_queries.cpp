@@ -24,7 +24,8 @@ struct fixture {
         session.emplace(settings, texts, watch);
         session->prepare({query::acquire_fast, query::acquire_slow, query::renew_fast, query::renew_slow,
                           query::release_fast, query::release_slow, query::restamp, query::look, query::probe,
-                          query::analyze, query::sweep, query::schema_version, query::advance_tokens});
+                          query::analyze, query::sweep, query::queue, query::announce, query::draw_node, query::beat,
+                          query::survey, query::tidy_queue, query::schema_version, query::advance_tokens});
     }
 
     pqxx::result acquire(const std::string& resources, const std::string& owners, const std::string& ttls,
