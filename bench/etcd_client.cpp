@@ -40,9 +40,11 @@ std::string_view text_member(std::string_view body, std::string_view name) {
 /// One connection with a lease of its own, under which it locks.
 class etcd_client final : public rival_client {
 public:
-    explicit etcd_client(const rival_load& load)
+    etcd_client(const rival_load& load, std::size_t number)
         : plan_(load.plan),
           recorder_(load.recorder),
+          history_(load.history),
+          number_(number),
           names_(load.plan),
           connection_(load.executor, load.server, load.plan.servers.front().authority) {}
 
@@ -65,15 +67,20 @@ public:
     asio::awaitable<bool> do_pair(clock::time_point began) override {
         body_.assign("{\"name\":\"").append(base64(names_.next())).append("\",\"lease\":\"");
         body_.append(lease_).append("\"}");
+        history_.asked();
         const auto locked = co_await ask("lock", "/v3/lock/lock");  // answered when granted
+        history_.answered();
         if (!locked) co_return false;
         const std::string_view key = text_member(*locked, "key");
         if (key.empty()) co_return recorder_.failed("lock: the answer has no key");
-        recorder_.answered("acquire", began, began);
+        const std::int64_t grant = plan_.kind == cli::load_kind::wait ? note_grant(began) : 0;
+        if (grant == 0) recorder_.answered("acquire", began, began);
 
         body_.assign("{\"key\":\"").append(key).append("\"}");
         const clock::time_point sent = clock::now();
+        history_.releasing(grant, sent, 0);
         const auto unlocked = co_await ask("unlock", "/v3/lock/unlock");
+        if (!unlocked) history_.release_failed(grant);
         if (!unlocked) co_return false;
         recorder_.answered("release", began, sent);
         recorder_.finished("pair", began);
@@ -90,6 +97,18 @@ public:
     void close_if_stuck(clock::time_point moment) override { connection_.close_if_stuck(moment); }
 
 private:
+    /// For the history of the one lock. etcd stamps no leases, so there is nothing to judge but who came after whom:
+    /// grants are numbered as they arrive.
+    std::int64_t note_grant(clock::time_point began) {
+        cli::seen_grant grant;
+        grant.fencing_token = history_.last_token() + 1;
+        grant.owner = number_;
+        grant.asked_at = began;
+        grant.received_at = grant.trusted_until = clock::now();
+        recorder_.granted(grant, history_.granted(grant));
+        return grant.fencing_token;
+    }
+
     /// Posts body_. The text of a 200, or nothing after an error, which was recorded.
     asio::awaitable<std::optional<std::string_view>> ask(std::string_view what, std::string_view target) {
         const auto answered = co_await connection_.exchange("POST", target, body_);
@@ -102,6 +121,8 @@ private:
 
     const cli::load_plan& plan_;
     cli::load_recorder& recorder_;
+    cli::grant_history& history_;
+    std::size_t number_;
     name_choice names_;
     client::http_connection connection_;
     std::string lease_;
@@ -110,8 +131,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<rival_client> make_etcd_client(const rival_load& load, std::size_t) {
-    return std::make_unique<etcd_client>(load);
+std::unique_ptr<rival_client> make_etcd_client(const rival_load& load, std::size_t number) {
+    return std::make_unique<etcd_client>(load, number);
 }
 
 }  // namespace holdfast::rivals

@@ -25,6 +25,16 @@ best_of_pgbench() {
     done | sort -g -k 2,2 | tail -n 1
 }
 
+# Prints the sum of the figure $1 over all rounds, or nothing.
+total() { awk -F '\t' -v key="$1" '$1 == key { sum += $2; seen = 1 } END { if (seen) print sum }' "$figures"; }
+
+# What waiters cost while nothing changes, beyond what nobody costs, in % of a core; nothing if it was not measured.
+still_cpu() {
+    awk -v node="$(median waiting.parked.node)" -v database="$(median waiting.parked.database)" \
+        -v idle_node="$(median waiting.idle.node)" -v idle_database="$(median waiting.idle.database)" \
+        'BEGIN { if (node == "") exit; more = node + database - idle_node - idle_database; print (more > 0 ? more : 0) }'
+}
+
 # Short for people: three significant digits of small numbers, all digits before the point of large ones.
 rounded() { awk -v n="$1" 'BEGIN { printf((n < 100 ? "%.3g" : "%.0f"), n) }'; }
 
@@ -56,6 +66,15 @@ verdicts() {
     judge 'at most' 'median latency of an acquire, 1 connection, vs pgbench, 1 client' 2.5 1.5 "$(quotient "$(median holdfast.1.acquire_p50)" "$(median pgbench.acquire_p50)")" x
     judge 'at least' 'answers/s on one hot resource, 64 connections, vs pgbench on one hot row' 20 40 "$(quotient "$(median holdfast.hot)" "$(median pgbench.hot)")" x
     judge 'at most' '99th percentile of a pair on other resources meanwhile' 50 10 "$(median holdfast.hot.others_p99)" ' ms'
+    judge 'at most' 'handover across two nodes, release to grant, otherwise idle: median' 8 5 "$(median waiting.handover.p50)" ' ms'
+    judge 'at most' 'handover across two nodes, release to grant, otherwise idle: 99th percentile' 40 25 "$(median waiting.handover.p99)" ' ms'
+    judge 'at most' 'grant after an expiry: median lateness' 50 20 "$(median waiting.lateness.p50)" ' ms'
+    judge 'at most' 'grant after an expiry: grants before the end' 0 0 "$(total waiting.early)" ''
+    judge 'at most' "$parked waiters on one node: resident memory of each" 20 12 "$(median waiting.parked.memory)" ' KiB'
+    judge 'at most' "CPU while $parked wait and nothing changes, node and PostgreSQL, more than with nobody" 10 5 "$(still_cpu)" ' % of a core'
+    judge 'at least' 'handovers/s on one resource, 200 waiters, two nodes, vs single statements of pgbench on one hot row' 0.5 1.0 "$(quotient "$(median waiting.contended)" "$(median waiting.pgbench)")" x
+    judge 'at least' 'the same vs etcd with 200 waiters: handovers/s' 1 3 "$(quotient "$(median waiting.contended)" "$(median waiting.etcd)")" x
+    judge 'at least' 'the same vs etcd with 200 waiters: median from release to grant, etcd'\''s to ours' 1 3 "$(quotient "$(median waiting.etcd.p50)" "$(median waiting.contended.p50)")" x
     judge 'at most' 'resident memory per idle connection, 10000 of them' 12 6 "$(median memory.idle)" ' KiB'
     judge 'at least' "pairs/s with $many vs an empty table, new names" 0.8 0.95 "$(quotient "$(median scale.new.full)" "$(median scale.new.empty)")" x
     judge 'at least' "pairs/s with $many vs $names rows, known names" 0.8 0.95 "$(quotient "$(median scale.known.full)" "$(median scale.known.small)")" x

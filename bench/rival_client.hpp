@@ -1,6 +1,7 @@
 #ifndef HOLDFAST_BENCH_RIVAL_CLIENT_HPP
 #define HOLDFAST_BENCH_RIVAL_CLIENT_HPP
 
+#include "holdfast/cli/grant_history.hpp"
 #include "holdfast/cli/load_plan.hpp"
 #include "holdfast/cli/load_recorder.hpp"
 
@@ -22,6 +23,8 @@ struct rival_load {
     const cli::load_plan& plan;
     cli::load_recorder& recorder;
     boost::asio::ip::tcp::endpoint server;
+    /// Of the one lock that all wait for (load_kind::wait), which is measured as Holdfast's is.
+    cli::grant_history& history;
 };
 
 /// One connection to a rival of Holdfast. Everything on the one thread of its executor; what its rounds bring goes to
@@ -46,7 +49,7 @@ public:
 class name_choice {
 public:
     explicit name_choice(const cli::load_plan& plan)
-        : hot_(plan.kind == cli::load_kind::hot ? plan.hot_resource : ""),
+        : hot_(plan.kind == cli::load_kind::hot || plan.kind == cli::load_kind::wait ? plan.hot_resource : ""),
           choice_(0, plan.resources - 1),
           random_(std::random_device()()) {}
 

@@ -36,7 +36,7 @@ std::optional<tcp::endpoint> endpoint_of(asio::io_context& io, const client::ser
 class rival_run {
 public:
     rival_run(const cli::load_plan& plan, const client_maker& make, const tcp::endpoint& server) : plan_(plan) {
-        const rival_load load{io_.get_executor(), plan, recorder_, server};
+        const rival_load load{io_.get_executor(), plan, recorder_, server, history_};
         for (std::size_t n = 0; n < plan.connections; ++n)
             clients_.push_back(make(load, n));
     }
@@ -100,6 +100,7 @@ private:
     asio::io_context io_{1};
     asio::steady_timer watch_{io_};
     cli::load_recorder recorder_;
+    cli::grant_history history_;
     std::vector<std::unique_ptr<rival_client>> clients_;
     std::size_t running_ = 0;
 };

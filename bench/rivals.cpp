@@ -16,12 +16,13 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace holdfast::rivals {
 namespace {
 
 constexpr int no_server_reachable = 69;  // EX_UNAVAILABLE of sysexits.h
-constexpr std::array kinds{cli::load_kind::pairs, cli::load_kind::hot};
+constexpr std::array kinds{cli::load_kind::pairs, cli::load_kind::hot, cli::load_kind::wait};
 
 struct where {
     std::string host = "127.0.0.1";
@@ -53,13 +54,16 @@ int load(std::string_view rival, int argc, char** argv) {
     } else {
         options.add_text({"url", "Load", "Where etcd is"}, "URL", where.url);
     }
-    options.add_choice({"mode", "Load", "Locks of random names, or one that all connections want"}, {"pairs", "hot"}, 0,
-                       [&plan](std::size_t n) { plan.kind = kinds.at(n); });
+    std::vector<std::string_view> modes{"pairs", "hot"};
+    if (!is_redis) modes.push_back("wait");  // its lock request is answered when it is granted
+    options.add_choice({"mode", "Load", "Locks of random names, or one that all connections want, or wait for"}, modes,
+                       0, [&plan](std::size_t n) { plan.kind = kinds.at(n); });
     cli::add_load_options(options, plan);
-    options.add_text({"resource", "Locks", "The one name of --mode hot"}, "NAME", plan.hot_resource);
+    options.add_text({"resource", "Locks", "The one name of --mode hot and wait"}, "NAME", plan.hot_resource);
     command.add_flag("--json", is_json_wanted, "Print one line of JSON instead of the table");
     if (!app::parse_arguments(command, argc, argv)) return 0;
     options.read();
+    if (plan.kind == cli::load_kind::wait) plan.resources = 1;
     plan.servers = {is_redis ? redis_server(where) : etcd_server(where)};
 
     app::raise_descriptor_limit();

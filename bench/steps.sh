@@ -142,14 +142,15 @@ step_open() {
 
 # ---- one hot resource ----
 
-# pgbench counts transactions: one answer each, and one more for each release, of which the table knows.
+# pgbench counts transactions: one answer each, and one more for each release, of which the table knows. Sets `per_second`,
+# which are answers, and `pairs_per_second`.
 put_hot_pgbench() { # file
     local updates_before updates_after
     updates_before=$(single_statement_updates)
     put_pgbench 64 "$1"
     updates_after=$(single_statement_updates)
-    per_second=$(awk -v tps="$per_second" -v updates=$((updates_after - updates_before)) -v seconds="$seconds" \
-        'BEGIN { print tps + updates / 2 / seconds }')
+    pairs_per_second=$(awk -v updates=$((updates_after - updates_before)) -v seconds="$seconds" 'BEGIN { print updates / 2 / seconds }')
+    per_second=$(awk -v tps="$per_second" -v pairs="$pairs_per_second" 'BEGIN { print tps + pairs }')
 }
 
 # Backends hand in their counts at the latest when they end.
@@ -176,6 +177,137 @@ step_hot() {
     count_errors 'holdfast bench beside a hot resource'
     record holdfast.hot.others_p50 "$(reported .latencies_ms.pair.p50)" ms 'Holdfast, other resources meanwhile: median of a pair'
     record holdfast.hot.others_p99 "$(reported .latencies_ms.pair.p99)" ms 'Holdfast, other resources meanwhile: 99th percentile of a pair'
+}
+
+# ---- waiting in line ----
+
+# What Holdfast does with waiters, and what the rivals do with as many that want one lock, in the same round.
+step_waiting() {
+    local urls first second
+    start_node waiting-1 waiting
+    first=$started
+    urls=http://127.0.0.1:$node_port
+    start_node waiting-2 waiting
+    second=$started
+    urls+=,http://127.0.0.1:$node_port
+    wait_handovers "$urls"
+    wait_expiries "$urls"
+    wait_contended "$urls"
+    stop_server "$first"
+    stop_server "$second"
+    wait_rivals
+    wait_parked
+}
+
+# Two owners, each at a node of its own, and nothing else: each release reaches the one node, and the waiter is at the other.
+wait_handovers() { # urls
+    put_load "$1" --mode wait --connections 2 --hold-ms 20
+    local percentile
+    for percentile in p50 p99; do
+        record "waiting.handover.$percentile" "$(reported ".latencies_ms.handover_across.$percentile")" ms \
+            "two nodes, otherwise idle: $percentile from a release to the waiter's grant on the other node"
+    done
+}
+
+# Leases of a second that nobody releases, and that end at different moments.
+wait_expiries() { # urls
+    put_load "$1" --mode wait --abandon --ttl-seconds 1 --connections 40 --resources 10
+    record waiting.lateness.p50 "$(reported .latencies_ms.lateness.p50)" ms \
+        'grant after an expiry: median lateness, from until when the holder before trusted its lease'
+    record waiting.lateness.p99 "$(reported .latencies_ms.lateness.p99)" ms 'grant after an expiry: 99th percentile of that'
+    record waiting.lateness.stamped "$(reported .latencies_ms.stamped_lateness.p50)" ms \
+        "grant after an expiry: median lateness by the database's stamps"
+    record waiting.early "$(reported .early)" grants 'grants before the end of the lease before, by the stamps'
+}
+
+wait_contended() { # urls
+    put_load "$1" --mode wait --connections 200
+    record waiting.contended "$(reported .handovers_per_second)" handovers/s '200 waiters for one resource over two nodes'
+    record waiting.contended.p50 "$(reported .latencies_ms.handover.p50)" ms '200 waiters: median from a release to the next grant'
+    record waiting.contended.p99 "$(reported .latencies_ms.handover.p99)" ms '200 waiters: 99th percentile of that'
+}
+
+# pgbench's clients do not wait, they ask again; one acquire and one release that succeed are what a handover is.
+wait_rivals() {
+    put_hot_pgbench single_statement_hot.sql
+    record waiting.pgbench "$per_second" statements/s 'pgbench beside it, one hot row, 64 clients'
+    record waiting.pgbench.pairs "$pairs_per_second" pairs/s 'pgbench beside it, one hot row, 64 clients: acquires that were granted, and their releases'
+    put_hot_pgbench single_statement_hot_read_first.sql
+    record waiting.pgbench.read_first.pairs "$pairs_per_second" pairs/s 'the same, refusals by a plain read'
+    put_rival_load etcd --url "http://127.0.0.1:$etcd_port" --mode wait --connections 200 --resource waited-for
+    record waiting.etcd "$(reported .handovers_per_second)" handovers/s 'etcd, 200 waiters for one lock'
+    record waiting.etcd.p50 "$(reported .latencies_ms.handover.p50)" ms 'etcd, 200 waiters: median from an unlock to the next grant'
+    record waiting.etcd.p99 "$(reported .latencies_ms.handover.p99)" ms 'etcd, 200 waiters: 99th percentile of that'
+}
+
+# Clock ticks of process $1, and with `all` of its children, also of those that have ended.
+ticks() { # pid [all]
+    local pid sum=0 line
+    for pid in "$1" $([[ ${2-} != all ]] || cat "/proc/$1/task/$1/children"); do
+        line=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
+        # What follows the name, which may hold spaces: the state is the first.
+        read -ra line <<<"${line##*) }"
+        sum=$((sum + line[11] + line[12]))
+        # shellcheck disable=SC2128  # the first element is not meant
+        [[ $pid != "$1" || ${2-} != all ]] || sum=$((sum + line[13] + line[14]))
+    done
+    echo "$sum"
+}
+
+# Records the share of one core that node $2 and PostgreSQL take while nothing happens.
+measure_still() { # key node label
+    local postmaster node_before database_before share
+    postmaster=$(as_database_user head -n 1 "$database/data/postmaster.pid")
+    node_before=$(ticks "$2")
+    database_before=$(ticks "$postmaster" all)
+    sleep "$still_seconds"
+    share='BEGIN { printf "%.3f", ticks / hertz / seconds * 100 }'
+    record "$1.node" "$(awk -v ticks=$(($(ticks "$2") - node_before)) -v hertz="$(getconf CLK_TCK)" -v seconds="$still_seconds" "$share")" \
+        '% of a core' "$3: the node"
+    record "$1.database" "$(awk -v ticks=$(($(ticks "$postmaster" all) - database_before)) -v hertz="$(getconf CLK_TCK)" -v seconds="$still_seconds" "$share")" \
+        '% of a core' "$3: PostgreSQL"
+}
+
+standing() { curl -sf "$1/metrics" | awk '$1 == "holdfast_waiters" { printf "%.0f", $2 }'; }
+
+# Waits until $1 requests stand in line at the node with URL $2, while load $3 runs.
+wait_until_standing() {
+    local tick now
+    for ((tick = 0; tick < 600; ++tick)); do
+        now=$(standing "$2") || now=
+        [[ $now != "$1" ]] || return 0
+        kill -0 "$3" 2>/dev/null || break
+        sleep 0.1
+    done
+    fail "there were never $1 waiters at the node, but ${now:-none}: $(tail -n 3 "$logs/load.log")"
+}
+
+# Waiters for locks that stay held, on a node that does nothing else. A resource has 1000 places at most.
+wait_parked() {
+    local node url load before peak report_file=$work/parked.json
+    start_node parked waiting
+    node=$started
+    url=http://127.0.0.1:$node_port
+    curl -s -o /dev/null "$url/locks/none"
+    measure_still waiting.idle "$node" 'CPU of an idle node, nobody waits'
+    before=$(resident_kib "$node")
+    "$holdfast" bench --url "$url" --mode wait --park --json --warmup-seconds 0 --seconds 300 --ttl-seconds 900 \
+        --connections "$parked" --resources $((parked / 500)) >"$report_file" 2>"$logs/load.log" &
+    load=$!
+    server_pids+=("$load") # ended with the others if this fails
+    wait_until_standing "$parked" "$url" "$load"
+    sleep 1 # what registering them left behind
+    measure_still waiting.parked "$node" "CPU while $parked wait and nothing changes"
+    peak=$(resident_kib "$node")
+    [[ $(standing "$url") == "$parked" ]] || fail "not all of the $parked waiters stayed: $(standing "$url") stand"
+    record waiting.parked.resident "$peak" KiB "$parked waiters on one node: its resident memory"
+    record waiting.parked.memory "$(awk -v before="$before" -v peak="$peak" -v n="$parked" 'BEGIN { printf "%.2f", (peak - before) / n }')" \
+        KiB "$parked waiters on one node: resident memory per waiter"
+    stop_server "$load"
+    report=$(<"$report_file")
+    [[ $(reported .standing.most) ]] || fail "the parked waiters left no report: $(tail -n 3 "$logs/load.log")"
+    count_errors "holdfast bench --mode wait --park --connections $parked"
+    stop_server "$node"
 }
 
 # ---- scale ----

@@ -33,7 +33,7 @@ judged_grant grant_history::judge_next(const seen_grant& next) const {
             if (!is_anothers) break;  // the holder may acquire again
             judged.is_early = next.acquired_at < last_->expires_at;
             if (judged.is_early) judged.violation = two_holders;
-            if (next.asked_at > last_->trusted_until) break;
+            if (judged.is_early || next.asked_at > last_->trusted_until) break;
             judged.lateness = next.received_at - last_->trusted_until;
             judged.stamped_lateness = next.acquired_at - last_->expires_at;
             break;

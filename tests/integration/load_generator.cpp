@@ -2,10 +2,13 @@
 // layer of a node.
 #include "holdfast/cli/load_report_text.hpp"
 #include "holdfast/cli/load_test.hpp"
+#include "holdfast/cli/subcommands.hpp"
 #include "holdfast/client/http_connection.hpp"
+#include "holdfast/domain/timestamp.hpp"
 
 #include "support/http_node.hpp"
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -22,9 +25,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <future>
+#include <iostream>
+#include <map>
+#include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -42,6 +50,16 @@ namespace {
 /// What to send for a request (header and body as they came); nothing: hang up.
 using script = std::function<std::optional<std::string>(const std::string& request)>;
 
+/// The same for answers that come later: takes what to send, on the server's thread.
+using reply = std::function<void(std::optional<std::string>)>;
+using patient_script = std::function<void(asio::io_context& io, const std::string& request, reply reply)>;
+
+patient_script at_once(script script) {
+    return [script = std::move(script)](asio::io_context&, const std::string& request, const reply& reply) {
+        reply(script(request));
+    };
+}
+
 std::string http_answer(const std::string& status, const std::string& body, const std::string& more_fields = "") {
     return "HTTP/1.1 " + status + "\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + more_fields + "\r\n" +
            body;
@@ -50,7 +68,9 @@ std::string http_answer(const std::string& status, const std::string& body, cons
 /// Listens on a free loopback port and answers on a thread of its own.
 class scripted_server {
 public:
-    explicit scripted_server(script script) : script_(std::move(script)), listener_(io_, loopback()) {
+    explicit scripted_server(script script) : scripted_server(at_once(std::move(script)), 0) {}
+    /// Answers to such a script may wait; a client that goes meanwhile is not noticed.
+    scripted_server(patient_script script, int) : script_(std::move(script)), listener_(io_, loopback()) {
         asio::co_spawn(io_, accept(), [](std::exception_ptr) {});
         thread_ = std::thread([this] { io_.run(); });
     }
@@ -92,20 +112,35 @@ private:
                 const std::size_t got = co_await socket.async_read_some(asio::buffer(chunk), asio::use_awaitable);
                 received.append(chunk, got);
             }
-            const std::optional<std::string> said = script_(received.substr(0, size));
+            const auto said = std::make_shared<slot>(io_);
+            script_(io_, received.substr(0, size), [said](std::optional<std::string> text) {
+                said->text = std::move(text);
+                said->is_there = true;
+                said->arrival.cancel();
+            });
             received.erase(0, size);
-            if (!said) co_return;
-            co_await asio::async_write(socket, asio::buffer(*said), asio::use_awaitable);
-            if (said->find("Connection: close") != std::string::npos) co_return;
+            while (!said->is_there)
+                co_await said->arrival.async_wait(asio::as_tuple(asio::use_awaitable));
+            if (!said->text) co_return;
+            co_await asio::async_write(socket, asio::buffer(*said->text), asio::use_awaitable);
+            if (said->text->find("Connection: close") != std::string::npos) co_return;
         }
     }
+
+    struct slot {
+        explicit slot(asio::io_context& io) : arrival(io, asio::steady_timer::time_point::max()) {}
+
+        std::optional<std::string> text;
+        bool is_there = false;
+        asio::steady_timer arrival;
+    };
 
     static std::size_t body_size(const std::string& header) {
         const std::size_t at = header.find("Content-Length: ");
         return at == std::string::npos ? 0 : std::stoul(header.substr(at + 16));
     }
 
-    script script_;
+    patient_script script_;
     asio::io_context io_{1};
     tcp::acceptor listener_;
     std::atomic<int> connections_{0};
@@ -210,6 +245,152 @@ std::optional<std::string> grant_everything(const std::string& request) {
         return "HTTP/1.1 204 No Content\r\n\r\n";
     if (request.starts_with("GET /healthz")) return http_answer("200 OK", "{}");
     return http_answer("404 Not Found", R"({"type":"/problems/not-found"})");
+}
+
+// ---- a server with waiting lines ----
+
+/// Locks that are waited for, first come first served, with the fault that a case wants. Lives on the thread of its
+/// server, and outlives it.
+class lines {
+public:
+    enum class fault {
+        none,
+        repeats_tokens,
+        grants_what_is_held,  ///< To who asks second.
+        refuses_waiters,      ///< At once, with a waiter's refusal.
+        forgets_waiters,      ///< After some grants nobody is granted anything any more.
+    };
+
+    explicit lines(fault fault) : fault_(fault) {}
+
+    patient_script script() {
+        return [this](asio::io_context& io, const std::string& request, reply reply) {
+            answer(io, request, std::move(reply));
+        };
+    }
+
+    std::atomic<int> held{0};
+    std::atomic<int> grants{0};
+
+private:
+    struct waiter {
+        std::string resource;
+        std::string quoted_owner;
+        std::int64_t ttl_seconds;
+        std::chrono::steady_clock::time_point arrived;
+        reply answer;
+        asio::steady_timer time;  // until it is up, then until its lease has ended
+        bool is_answered = false;
+    };
+    using waiter_handle = std::shared_ptr<waiter>;
+    struct line {
+        std::int64_t token = 0;  // of the holder, 0 while it is free
+        std::deque<waiter_handle> waiters;
+    };
+
+    void answer(asio::io_context& io, const std::string& request, reply reply) {
+        if (request.starts_with("GET /healthz")) return reply(http_answer("200 OK", "{}"));
+        if (request.starts_with("DELETE")) return release(request, reply);
+        if (request.find("/renew ") != std::string::npos) return renew(request, reply);
+        stand(io, request, std::move(reply));
+    }
+
+    void stand(asio::io_context& io, const std::string& request, reply reply) {
+        const std::string resource = resource_of(request);
+        const auto arriving = std::make_shared<waiter>(
+            waiter{resource, member_of(request, "owner"), std::stol(member_of(request, "ttl_seconds")),
+                   std::chrono::steady_clock::now(), std::move(reply), asio::steady_timer(io)});
+        if (fault_ == fault::refuses_waiters && lines_[resource].token != 0) return refuse(*arriving);
+        arriving->time.expires_after(std::chrono::seconds(std::stol(member_of(request, "wait_seconds"))));
+        arriving->time.async_wait([this, arriving](error_code cancelled) {
+            if (!cancelled && !arriving->is_answered) refuse(*arriving);
+        });
+        lines_[resource].waiters.push_back(arriving);
+        if (fault_ == fault::grants_what_is_held) lines_[resource].token = 0;
+        hand_over(resource);
+    }
+
+    void refuse(waiter& waiter) {
+        waiter.is_answered = true;
+        waiter.answer(http_answer("200 OK", "{\"acquired\":false,\"resource\":\"" + waiter.resource +
+                                                "\",\"retry_after_ms\":9,\"position\":1,\"place_kept_ms\":5000}"));
+    }
+
+    void hand_over(const std::string& resource) {
+        line& line = lines_[resource];
+        if (line.token != 0) return;
+        while (!line.waiters.empty() && line.waiters.front()->is_answered)
+            line.waiters.pop_front();
+        if (line.waiters.empty() || (fault_ == fault::forgets_waiters && grants >= 50)) return;
+        const waiter_handle next = line.waiters.front();
+        line.waiters.pop_front();
+        ++grants;
+        ++held;
+        if (fault_ != fault::repeats_tokens || last_token_ == 0) ++last_token_;
+        line.token = last_token_;
+        next->is_answered = true;
+        const auto waited = std::chrono::steady_clock::now() - next->arrived;
+        next->answer(http_answer(
+            "200 OK", "{\"acquired\":true,\"lock\":" + lock_json(resource, next->quoted_owner, next->ttl_seconds) +
+                          ",\"waited_ms\":" +
+                          std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(waited).count()) + "}"));
+        next->time.expires_after(std::chrono::seconds(next->ttl_seconds));
+        next->time.async_wait([this, next, token = line.token](error_code cancelled) {
+            if (!cancelled && lines_[next->resource].token == token) end_lease(next->resource);
+        });
+    }
+
+    std::string lock_json(const std::string& resource, const std::string& quoted_owner, std::int64_t ttl_seconds) {
+        const auto now = std::chrono::floor<std::chrono::microseconds>(std::chrono::system_clock::now());
+        return "{\"resource\":\"" + resource + "\",\"owner\":" + quoted_owner + ",\"acquired_at\":\"" +
+               domain::to_rfc3339(now) + "\",\"expires_at\":\"" +
+               domain::to_rfc3339(now + std::chrono::seconds(ttl_seconds)) +
+               "\",\"expires_in_ms\":" + std::to_string(ttl_seconds * 1'000) +
+               ",\"fencing_token\":" + std::to_string(lines_[resource].token) + "}";
+    }
+
+    void end_lease(const std::string& resource) {
+        --held;
+        lines_[resource].token = 0;
+        hand_over(resource);
+    }
+
+    void release(const std::string& request, const reply& reply) {
+        const std::string resource = resource_of(request);
+        if (std::to_string(lines_[resource].token) != member_of(request, "fencing_token"))
+            return reply(http_answer("403 Forbidden", R"({"type":"/problems/forbidden"})"));
+        end_lease(resource);
+        reply("HTTP/1.1 204 No Content\r\n\r\n");
+    }
+
+    void renew(const std::string& request, const reply& reply) {
+        const std::string resource = resource_of(request).substr(0, resource_of(request).find('/'));
+        reply(http_answer("200 OK", lock_json(resource, member_of(request, "owner"), 900)));
+    }
+
+    const fault fault_;
+    std::int64_t last_token_ = 0;
+    std::map<std::string, line> lines_;
+};
+
+/// A plan of waiters for a server with lines, which counts as two.
+cli::load_plan waiting_plan(cli::wait_kind kind, const scripted_server& server) {
+    cli::load_plan plan = short_plan(cli::load_kind::wait, server);
+    plan.servers.push_back(server.url());
+    plan.waiting = kind;
+    plan.resources = 1;
+    plan.connections = 6;
+    return plan;
+}
+
+cli::load_report run_lines(lines::fault fault, cli::wait_kind kind = cli::wait_kind::hand_over) {
+    lines lines(fault);
+    const scripted_server server(lines.script(), 0);
+    cli::load_plan plan = waiting_plan(kind, server);
+    plan.answer_limit = 1s;
+    const auto report = cli::run_load_test(plan);
+    BOOST_REQUIRE(report);
+    return *report;
 }
 
 }  // namespace
@@ -506,6 +687,131 @@ BOOST_AUTO_TEST_CASE(a_signal_ends_an_open_loop_that_waits_for_its_next_start) {
     BOOST_TEST((std::chrono::steady_clock::now() - began < 30s));
     BOOST_TEST(report->measured.count() < 30);
     BOOST_TEST((report->started >= 1u && report->started < 30u));
+}
+
+BOOST_AUTO_TEST_CASE(owners_in_line_hand_the_lock_on_and_each_handover_is_measured) {
+    lines lines(lines::fault::none);
+    const scripted_server server(lines.script(), 0);
+    const cli::load_plan plan = waiting_plan(cli::wait_kind::hand_over, server);
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST(report->waiting.handovers > 50u);
+    BOOST_TEST(report->waiting.grants == report->waiting.handovers);  // all had asked before the release
+    BOOST_TEST(report->waiting.standing_most >= 5u);  // and one that holds it
+    BOOST_TEST((report->waiting.early == 0u && report->waiting.violations == 0u && report->waiting.time_ups == 0u));
+    BOOST_TEST(count_of(*report, "handover") >= report->waiting.handovers - 1);
+    BOOST_TEST(count_of(*report, "handover_across") > 0u);
+    BOOST_TEST(count_of(*report, "handover_across") <= count_of(*report, "handover"));
+    BOOST_TEST(count_of(*report, "lateness") == 0u);
+    BOOST_TEST(lines.held <= 1);  // by one that was granted it while it left
+    const boost::json::object text = parsed(plan, *report);
+    BOOST_TEST(text.at("mode").as_string() == "wait");
+    BOOST_TEST(text.at("waiting").as_string() == "hand_over");
+    BOOST_TEST(text.at("handovers_per_second").as_double() == static_cast<double>(report->waiting.handovers));
+    BOOST_TEST((text.at("early").to_number<int>() == 0 && text.at("violations").to_number<int>() == 0));
+    BOOST_TEST(cli::to_table(plan, *report).find("\nhandovers_per_second ") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_lock_is_kept_for_as_long_as_the_plan_says) {
+    lines lines(lines::fault::none);
+    const scripted_server server(lines.script(), 0);
+    cli::load_plan plan = waiting_plan(cli::wait_kind::hand_over, server);
+    plan.hold = 50ms;
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST((report->waiting.grants > 2u && report->waiting.grants <= 20u));
+}
+
+BOOST_AUTO_TEST_CASE(leases_that_nobody_releases_show_how_late_the_next_grant_is) {
+    lines lines(lines::fault::none);
+    const scripted_server server(lines.script(), 0);
+    cli::load_plan plan = waiting_plan(cli::wait_kind::abandon, server);
+    plan.ttl_seconds = 1;
+    plan.length = 3s;
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST((report->waiting.expiries >= 1u && report->waiting.handovers == 0u));
+    BOOST_TEST(report->waiting.early == 0u);
+    BOOST_TEST(count_of(*report, "release") == 0u);
+    BOOST_TEST(count_of(*report, "lateness") == count_of(*report, "stamped_lateness"));
+    BOOST_REQUIRE(count_of(*report, "lateness") >= 2u);  // the last of them after the measured time
+    BOOST_TEST((report->latencies.at("lateness").percentile(0.5) < 500ms));
+}
+
+BOOST_AUTO_TEST_CASE(parked_owners_wait_for_what_stays_held) {
+    lines lines(lines::fault::none);
+    const scripted_server server(lines.script(), 0);
+    cli::load_plan plan = waiting_plan(cli::wait_kind::park, server);
+    plan.resources = 3;
+    plan.ttl_seconds = 3;  // renewed after one second
+    plan.wait_seconds = 1;
+    plan.length = 2s;
+
+    const auto report = cli::run_load_test(plan);
+
+    BOOST_REQUIRE(report);
+    BOOST_TEST(report->errors.empty());
+    BOOST_TEST((report->waiting.time_ups >= 6u && report->waiting.grants == 0u));
+    BOOST_TEST(report->waiting.standing_most == 6u);
+    BOOST_TEST(report->waiting.standing_at_end >= 5u);  // one may be about to ask again
+    BOOST_TEST(count_of(*report, "renew") >= 3u);
+    BOOST_TEST(lines.grants >= 3);
+    BOOST_TEST(lines.held == lines.grants - 3);  // the keepers gave back what they held
+}
+
+BOOST_AUTO_TEST_CASE(grants_that_must_not_be_are_violations_and_the_command_fails) {
+    for (const auto& [fault, kind, label] :
+         {std::tuple{lines::fault::repeats_tokens, cli::wait_kind::hand_over,
+                     "violation: a fencing token was given twice"},
+          std::tuple{lines::fault::grants_what_is_held, cli::wait_kind::abandon, "violation: two held it at a time"},
+          std::tuple{lines::fault::grants_what_is_held, cli::wait_kind::park, "violation: two held it at a time"}}) {
+        const cli::load_report report = run_lines(fault, kind);
+
+        BOOST_REQUIRE_MESSAGE(report.errors.contains(label), label);
+        BOOST_TEST(report.errors.at(label) <= report.waiting.violations);
+        BOOST_TEST((report.waiting.early > 0u) == (fault == lines::fault::grants_what_is_held));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_waiter_that_is_refused_too_soon_or_forgotten_is_an_error) {
+    const cli::load_report refused = run_lines(lines::fault::refuses_waiters);
+    const cli::load_report forgotten = run_lines(lines::fault::forgets_waiters);
+
+    BOOST_TEST(refused.errors.contains("acquire: refused before the time was up"));
+    BOOST_TEST(refused.waiting.time_ups == 0u);
+    BOOST_REQUIRE_EQUAL(forgotten.errors.size(), 1u);
+    BOOST_TEST(forgotten.errors.at("handover: nobody was granted what is free") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_violation_is_the_exit_code) {
+    for (const auto& [fault, expected] :
+         {std::pair{lines::fault::none, 0}, std::pair{lines::fault::repeats_tokens, 1}}) {
+        lines lines(fault);
+        const scripted_server server(lines.script(), 0);
+        std::string url = "http://" + server.url().authority;
+        std::vector<std::string> words{"bench", "--url",     url, "--mode",           "wait", "--connections",
+                                       "4",     "--seconds", "1", "--warmup-seconds", "0",    "--json"};
+        std::vector<char*> arguments;
+        for (std::string& word : words)
+            arguments.push_back(word.data());
+        std::ostringstream printed;
+        std::streambuf* const before = std::cout.rdbuf(printed.rdbuf());
+
+        const int code = cli::bench(static_cast<int>(arguments.size()), arguments.data());
+
+        std::cout.rdbuf(before);
+        BOOST_TEST(code == expected);
+        BOOST_TEST(boost::json::parse(printed.str()).at("resources").to_number<int>() == 1);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(idle_connections_stay_open_and_those_that_do_not_are_told) {

@@ -68,6 +68,9 @@ public:
     /// It was not answered as it should: from now on it may have been released or not.
     void release_failed(std::int64_t fencing_token);
 
+    /// The greatest so far, 0 for none.
+    std::int64_t last_token() const noexcept { return last_ ? last_->fencing_token : 0; }
+
     /// True when the lock was released, or its lease ended, in [from, until), somebody waits for it, and nobody has
     /// been granted it since.
     bool is_handover_awaited(clock::time_point from, clock::time_point until) const;
