@@ -700,7 +700,7 @@ BOOST_AUTO_TEST_CASE(owners_in_line_hand_the_lock_on_and_each_handover_is_measur
     BOOST_TEST(report->errors.empty());
     BOOST_TEST(report->waiting.handovers > 50u);
     BOOST_TEST(report->waiting.grants == report->waiting.handovers);  // all had asked before the release
-    BOOST_TEST(report->waiting.standing_most >= 5u);  // and one that holds it
+    BOOST_TEST(report->waiting.standing_most >= 5u);                  // and one that holds it
     BOOST_TEST((report->waiting.early == 0u && report->waiting.violations == 0u && report->waiting.time_ups == 0u));
     BOOST_TEST(count_of(*report, "handover") >= report->waiting.handovers - 1);
     BOOST_TEST(count_of(*report, "handover_across") > 0u);
