@@ -560,8 +560,11 @@ void a_replayed_grant_is_not_given_back(queue_under_test& queues) {
     const lock grant = queues.here().must_claim(bob, "bob", "k1");
     const auto replay = queues.there().leases().acquire(asking("a", "bob", "k1"));
     BOOST_REQUIRE(replay);
-    BOOST_REQUIRE((replay->result() == acquire_result::granted));
-    BOOST_TEST((replay->grant().fencing_token() == grant.fencing_token()));
+    // A store may leave the repetition to the queue, which notes that the grant has been answered again.
+    const lock again = replay->result() == acquire_result::awaited
+                           ? must_be<queue_grant>(queues.there().stand("a", "bob", "k1").answer).lock
+                           : replay->grant();
+    BOOST_TEST((again.fencing_token() == grant.fencing_token()));
 
     BOOST_TEST((queues.here().give_back(grant).result != release_result::released));
     const auto held = seen(queues.here(), "a");

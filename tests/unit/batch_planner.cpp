@@ -19,7 +19,7 @@ std::vector<int> entries(const planner::batch& batch) {
 
 void finish(planner& planner, const planner::batch& batch) {
     for (const auto& each : batch)
-        if (each.kind != command_kind::look) planner.finish(each.resource);
+        if (holdfast::store::is_write(each.kind)) planner.finish(each.resource);
 }
 
 }  // namespace
@@ -281,6 +281,72 @@ BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
     }
     BOOST_TEST(ended + withdrawn == pushed);
     BOOST_TEST(planner.size() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(commands_on_one_waiting_line_share_a_batch_in_their_order) {
+    planner planner(20, 4);
+    planner.push(command_kind::queue, "b", 1);
+    planner.push(command_kind::queue, "b", 2);
+    planner.push(command_kind::queue, "a", 3);
+    planner.push(command_kind::acquire, "b", 4);
+    planner.push(command_kind::queue, "b", 5);
+
+    const auto together = planner.take();
+    BOOST_TEST(entries(together) == (std::vector<int>{3, 1, 2}));  // 5 stands behind another kind
+    BOOST_TEST(planner.take().empty());
+    planner.finish("b");
+    BOOST_TEST(planner.take().empty());  // one of the two is still under way
+    planner.finish("b");
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{4}));
+    planner.finish("b");
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{5}));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_is_bounded_also_on_one_waiting_line) {
+    planner planner(20, 2);
+    for (int each = 1; each <= 5; ++each)
+        planner.push(command_kind::queue, "a", each);
+    const auto first = planner.take();
+    BOOST_TEST(entries(first) == (std::vector<int>{1, 2}));
+    finish(planner, first);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{3, 4}));
+}
+
+BOOST_AUTO_TEST_CASE(what_shared_a_resource_and_was_put_back_keeps_its_order_and_runs_once_at_a_time) {
+    planner planner(20, 8);
+    for (int each = 1; each <= 3; ++each)
+        planner.push(command_kind::queue, "a", each);
+    auto together = planner.take();
+    planner.push(command_kind::release, "a", 4);
+    planner.put_back(std::move(together));
+    BOOST_TEST(planner.size() == 4u);
+
+    const auto again = planner.take();
+    BOOST_TEST(entries(again) == (std::vector<int>{1, 2, 3}));
+    BOOST_TEST(planner.take().empty());
+    finish(planner, again);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{4}));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_put_back_waits_for_those_who_still_hold_its_resource) {
+    planner planner(20, 8);
+    for (int each = 1; each <= 3; ++each)
+        planner.push(command_kind::queue, "a", each);
+    auto together = planner.take();
+    planner::batch back{together[1], together[2]};
+    planner.put_back(std::move(back));
+    BOOST_TEST(planner.take().empty());
+    planner.finish("a");
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(announcements_pass_writes_and_stand_in_no_line) {
+    planner planner(20, 8);
+    planner.push(command_kind::announce, "", 1);
+    planner.push(command_kind::announce, "", 2);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{1, 2}));
+    planner.push(command_kind::announce, "", 3);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{3}));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
