@@ -143,18 +143,25 @@ awaitable<reply> handlers::dispatch(const request& request) {
     return at_once(internal_failure("a route without a handler", request));
 }
 
+/// No coroutine: what reading needs room for, a request that waits need not keep.
 awaitable<reply> handlers::acquire(const request& request) {
     lock_request read = read_lock_request(request, settings_.ttl_seconds_max);
-    if (read.refusal) co_return std::move(*read.refusal);
+    if (read.refusal) return at_once(std::move(*read.refusal));
     std::optional<domain::idempotency_key> key;
     if (request.idempotency_key.count > 0) key = *domain::idempotency_key::parse(request.idempotency_key.first);
-    domain::acquire_command command(*read.resource, std::move(*read.members.owner), *read.members.ttl, std::move(key));
-    const std::chrono::seconds wait = read.members.wait.value_or(std::chrono::seconds(0));
+    domain::acquire_command command(std::move(*read.resource), std::move(*read.members.owner), *read.members.ttl,
+                                    std::move(key));
+    return carry_out(std::move(command), read.members.wait.value_or(std::chrono::seconds(0)), request);
+}
+
+awaitable<reply> handlers::carry_out(domain::acquire_command command, std::chrono::seconds wait,
+                                     const request& request) {
     const bool waits = wait.count() > 0;
-    if (waits) co_await request.requester->attend(wait);
-    auto outcome = co_await service_.acquire(std::move(command), wait);
+    if (waits) request.requester->may_wait(wait);
+    const domain::resource_name resource = command.resource();
+    auto outcome = co_await service_.acquire(std::move(command), wait, request.requester);
     if (!outcome) co_return acquire_failure(outcome.error(), waits, request);
-    co_return answer_acquire(std::move(*outcome), *read.resource, request);
+    co_return answer_acquire(std::move(*outcome), resource, request);
 }
 
 reply handlers::answer_acquire(service::acquire_answer answer, const domain::resource_name& resource,

@@ -88,6 +88,8 @@ public:
     exchange& operator=(const exchange&) = delete;
 
     head_scanner scanner;
+    /// Nothing until there is one. Here, and not handed from coroutine to coroutine: each would keep room for it.
+    std::optional<reply> answer;
 
     /// Parses the head that the scanner found; false when Beast refuses it after all.
     bool parse_head(std::string_view head);
@@ -308,10 +310,10 @@ boost::asio::awaitable<session::sequel> session::serve_burst() {
 
 boost::asio::awaitable<session::sequel> session::refuse_connection() {
     exchange nothing_read(group_->ids(), steady::now(), *std::pmr::get_default_resource());
-    reply answer = problem_reply(
+    nothing_read.answer = problem_reply(
         problem::overloaded,
         "This node has as many connections as it may have. No request was read, so none had an effect.", {});
-    co_return co_await answer_and_close(nothing_read, std::move(answer));
+    co_return co_await answer_and_close(nothing_read);
 }
 
 boost::asio::awaitable<session::sequel> session::serve_request(workspace& workspace, time_point started) {
@@ -320,40 +322,16 @@ boost::asio::awaitable<session::sequel> session::serve_request(workspace& worksp
     exchange exchange(group_->ids(), started, fields);
     arm(started + group_->settings().header_deadline);
     const head_result head = co_await read_head(exchange, buffer);
-    switch (head) {
-        case head_result::nothing:
-            co_return sequel::next_request;
-        case head_result::closed:
-            co_return sequel::drop;
-        case head_result::timed_out: {
-            reply answer = problem_reply(problem::request_timeout, "The header did not arrive whole in time.",
-                                         path_seen(exchange.scanner, buffer));
-            co_return co_await answer_and_close(exchange, std::move(answer));
-        }
-        case head_result::ended_early: {
-            reply answer = problem_reply(problem::bad_request, "The connection ended within the header.",
-                                         path_seen(exchange.scanner, buffer));
-            co_return co_await answer_and_close(exchange, std::move(answer));
-        }
-        case head_result::refused: {
-            reply answer = problem_reply(exchange.scanner.refusal(), exchange.scanner.detail(),
-                                         path_seen(exchange.scanner, buffer));
-            co_return co_await answer_and_close(exchange, std::move(answer));
-        }
-        case head_result::complete:
-            break;
-    }
-    const bool parsed = exchange.parse_head(text_of(buffer).substr(0, exchange.scanner.head_bytes()));
-    if (!parsed) {
-        reply answer =
-            problem_reply(problem::bad_request, "The header is malformed.", path_seen(exchange.scanner, buffer));
-        co_return co_await answer_and_close(exchange, std::move(answer));
-    }
+    if (head == head_result::nothing) co_return sequel::next_request;
+    if (head == head_result::closed) co_return sequel::drop;
+    exchange.answer = head_fault(head, exchange, buffer);
+    if (exchange.answer) co_return co_await answer_and_close(exchange);
     buffer.consume(exchange.scanner.head_bytes());
     exchange.limit_body();
+    exchange.answer = answer_from_head(exchange.request());
     sequel next = sequel::drop;
-    if (auto answer = answer_from_head(exchange.request()))
-        next = co_await answer_without_handler(exchange, buffer, std::move(*answer));
+    if (exchange.answer)
+        next = co_await answer_without_handler(exchange, buffer);
     else
         next = co_await answer_with_handler(exchange, buffer);
     // Only a request buys more patience; empty lines do not.
@@ -361,15 +339,55 @@ boost::asio::awaitable<session::sequel> session::serve_request(workspace& worksp
     co_return next;
 }
 
+/// What is wrong with a head; else it has been parsed.
+std::optional<reply> session::head_fault(head_result head, exchange& exchange, const beast::flat_buffer& buffer) {
+    const auto refuse = [&](problem why, std::string_view detail) {
+        return problem_reply(why, detail, path_seen(exchange.scanner, buffer));
+    };
+    switch (head) {
+        case head_result::nothing:
+        case head_result::closed:
+            break;
+        case head_result::timed_out:
+            return refuse(problem::request_timeout, "The header did not arrive whole in time.");
+        case head_result::ended_early:
+            return refuse(problem::bad_request, "The connection ended within the header.");
+        case head_result::refused:
+            return refuse(exchange.scanner.refusal(), exchange.scanner.detail());
+        case head_result::complete:
+            if (!exchange.parse_head(text_of(buffer).substr(0, exchange.scanner.head_bytes())))
+                return refuse(problem::bad_request, "The header is malformed.");
+            break;
+    }
+    return std::nullopt;
+}
+
+std::optional<reply> session::body_fault(body_result body, const exchange& exchange) {
+    const auto path = exchange.request().route.path;
+    switch (body) {
+        case body_result::complete:
+            break;
+        case body_result::ended_early:
+            return problem_reply(problem::bad_request, "The connection ended within the body.", path);
+        case body_result::timed_out:
+            return problem_reply(problem::request_timeout, "The body did not arrive whole in time.", path);
+        case body_result::too_large:
+            return problem_reply(problem::payload_too_large, "The body is larger than 16 KiB.", path);
+        case body_result::malformed:
+            return problem_reply(problem::bad_request, "The chunked coding of the body is malformed.", path);
+    }
+    return std::nullopt;
+}
+
 /// The answer does not depend on the body. A body that may be as long as it says is read and dropped, so that the
 /// requests behind it are served; with one that is too long, or that waits for a 100, the connection ends.
-boost::asio::awaitable<session::sequel> session::answer_without_handler(exchange& exchange, beast::flat_buffer& buffer,
-                                                                        reply answer) {
+boost::asio::awaitable<session::sequel> session::answer_without_handler(exchange& exchange,
+                                                                        beast::flat_buffer& buffer) {
     const auto& request = exchange.request();
     const bool skip_body = !request.expects_continue && request.content_length.value_or(0) <= limits::body_bytes_max;
-    if (request.has_body && !skip_body) co_return co_await answer_and_close(exchange, std::move(answer));
+    if (request.has_body && !skip_body) co_return co_await answer_and_close(exchange);
     const bool keep_alive = exchange.wants_keep_alive() && !group_->draining();
-    const io_result written = co_await write_answer(exchange, std::move(answer), keep_alive);
+    const io_result written = co_await write_answer(exchange, keep_alive);
     if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
     if (!keep_alive) co_return sequel::linger;
     if (!request.has_body) co_return sequel::next_request;
@@ -378,38 +396,22 @@ boost::asio::awaitable<session::sequel> session::answer_without_handler(exchange
 }
 
 boost::asio::awaitable<session::sequel> session::answer_with_handler(exchange& exchange, beast::flat_buffer& buffer) {
-    const auto path = exchange.request().route.path;
     if (exchange.request().has_body) {
         if (exchange.request().expects_continue && buffer.size() == 0) {
             const io_result written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
             if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
         }
         const body_result body = co_await read_body(exchange, buffer);
-        std::optional<reply> refusal;
-        switch (body) {
-            case body_result::complete:
-                break;
-            case body_result::ended_early:
-                refusal = problem_reply(problem::bad_request, "The connection ended within the body.", path);
-                break;
-            case body_result::timed_out:
-                refusal = problem_reply(problem::request_timeout, "The body did not arrive whole in time.", path);
-                break;
-            case body_result::too_large:
-                refusal = problem_reply(problem::payload_too_large, "The body is larger than 16 KiB.", path);
-                break;
-            case body_result::malformed:
-                refusal = problem_reply(problem::bad_request, "The chunked coding of the body is malformed.", path);
-                break;
-        }
-        if (refusal) co_return co_await answer_and_close(exchange, std::move(*refusal));
+        exchange.answer = body_fault(body, exchange);
+        if (exchange.answer) co_return co_await answer_and_close(exchange);
         exchange.take_body();
     }
     disarm();  // The service has its own deadline.
     at_work_ = &exchange;
     unread_ = &buffer;
+    client_gone_ = false;
     exchange.ask_on_behalf_of(*this);
-    std::optional<reply> answer;
+    auto& answer = exchange.answer;
     try {
         answer = co_await group_->handler().handle(exchange.request());
     } catch (const boost::system::system_error&) {
@@ -417,16 +419,17 @@ boost::asio::awaitable<session::sequel> session::answer_with_handler(exchange& e
     }
     if (attending_) {
         co_await asio::this_coro::reset_cancellation_state();
-        if (!dismiss()) {
-            if (answer && answer->undelivered) answer->undelivered();
-            co_return sequel::drop;
-        }
+        dismiss();
+    }
+    // What arrived in this very moment counts, too.
+    if (!answer || client_gone_ || (exchange.patience() > 0s && has_peer_ended())) {
+        if (answer && answer->undelivered) answer->undelivered();
+        co_return sequel::drop;
     }
     const bool keep_alive = exchange.wants_keep_alive() && !group_->draining() && !answer->close;
-    const auto undelivered = std::move(answer->undelivered);
-    const io_result written = co_await write_answer(exchange, std::move(*answer), keep_alive);
+    const io_result written = co_await write_answer(exchange, keep_alive);
     if (written != io_result::done) {
-        if (undelivered) undelivered();
+        if (answer->undelivered) answer->undelivered();
         co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
     }
     co_return keep_alive ? sequel::next_request : sequel::linger;
@@ -436,13 +439,15 @@ boost::asio::awaitable<session::sequel> session::answer_with_handler(exchange& e
 // sends ahead is kept for later, the end of what it sends is its end. No coroutine of its own and no timer of its own;
 // a connection that waits for nothing but its turn costs one pending wait for readability.
 
-boost::asio::awaitable<void> session::attend(std::chrono::seconds patience) {
-    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
+void session::may_wait(std::chrono::seconds patience) {
     at_work_->be_patient(patience);
+}
+
+boost::asio::awaitable<void> session::stands_in_line() {
+    co_await asio::this_coro::reset_cancellation_state(asio::enable_total_cancellation());
     at_work_->drop_body();
     if (unread_->size() == 0) unread_->shrink_to_fit();
     attending_ = true;
-    client_gone_ = false;
     ++watches_;
     watch_client();
 }
@@ -473,13 +478,11 @@ void session::client_went() {
     cancel_.emit(asio::cancellation_type::total);
 }
 
-bool session::dismiss() {
+void session::dismiss() {
     attending_ = false;
     disarm();
     error_code ignored;
     socket_.cancel(ignored);
-    // What arrived in this very moment counts, too.
-    return !client_gone_ && !has_peer_ended();
 }
 
 /// Also behind bytes that were not read yet.
@@ -488,8 +491,8 @@ bool session::has_peer_ended() {
     return ::poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-boost::asio::awaitable<session::sequel> session::answer_and_close(exchange& exchange, reply answer) {
-    const io_result written = co_await write_answer(exchange, std::move(answer), false);
+boost::asio::awaitable<session::sequel> session::answer_and_close(exchange& exchange) {
+    const io_result written = co_await write_answer(exchange, false);
     if (written != io_result::done) co_return written == io_result::timed_out ? sequel::reset : sequel::drop;
     co_return sequel::linger;
 }
@@ -584,8 +587,9 @@ boost::asio::awaitable<session::io_result> session::write(std::string_view bytes
     co_return io_result::done;
 }
 
-boost::asio::awaitable<session::io_result> session::write_answer(exchange& exchange, reply answer, bool keep_alive) {
+boost::asio::awaitable<session::io_result> session::write_answer(exchange& exchange, bool keep_alive) {
     exchange.name_it();
+    const reply& answer = *exchange.answer;
     std::string& bytes = group_->answer_bytes();
     format(bytes, exchange, answer, keep_alive);
     // Before the client can see the answer, so that whoever asks the log or the metrics about it finds it there.

@@ -30,17 +30,22 @@ struct answer_at_once {
 
 /// Nearly every request ends at the first question; the rest is in coroutines of its own, which others need not pay
 /// for.
-awaitable<result<acquire_answer>> lease_service::acquire(acquire_command command, std::chrono::seconds wait) {
+awaitable<result<acquire_answer>> lease_service::acquire(acquire_command command, std::chrono::seconds wait,
+                                                         service::asker* asker) {
     const auto arrived = std::chrono::steady_clock::now();
     if (wait > 0s && registry_.awaited_here(command.resource()))
-        co_return co_await registry_.wait(std::move(command), wait, arrived);
+        co_return co_await stand_in_line(std::move(command), wait, arrived, asker);
     auto outcome = co_await store_.acquire(command, arrived + request_deadline_);
     if (!outcome) co_return outcome.error();
     switch (outcome->result()) {
         case acquire_result::granted: {
             if (outcome->is_awaited()) queue_.announce_moved(command.resource());
             grant granted(std::move(*outcome).grant());
-            if (wait > 0s) granted.waited = 0ms;
+            if (wait > 0s) {
+                granted.waited = 0ms;
+                // Under a key the grant may have been answered to a twin of this request, too.
+                if (!command.key()) granted.undelivered = registry_.way_back(granted.lock);
+            }
             co_return acquire_answer(std::move(granted));
         }
         case acquire_result::held:
@@ -50,6 +55,13 @@ awaitable<result<acquire_answer>> lease_service::acquire(acquire_command command
             if (wait == 0s) co_return co_await ask_queue(std::move(command), arrived + request_deadline_);
             break;
     }
+    co_return co_await stand_in_line(std::move(command), wait, arrived, asker);
+}
+
+awaitable<result<acquire_answer>> lease_service::stand_in_line(acquire_command command, std::chrono::seconds wait,
+                                                               std::chrono::steady_clock::time_point arrived,
+                                                               service::asker* asker) {
+    if (asker) co_await asker->stands_in_line();
     co_return co_await registry_.wait(std::move(command), wait, arrived);
 }
 

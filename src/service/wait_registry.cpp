@@ -121,6 +121,8 @@ public:
     void drain();
     asio::awaitable<void> settle(milliseconds limit) { return errands::settle(errands_, limit); }
     void spread(std::vector<domain::wake> wakes);
+    /// `out_of_queue`: only if nobody else has been answered with it since.
+    std::function<void()> way_back(const domain::lock& lock, bool out_of_queue);
     bool awaited_here(const resource_name& resource) const { return lines_.contains(resource); }
     std::size_t waiting() const noexcept { return waiting_; }
 
@@ -162,9 +164,8 @@ private:
     static asio::awaitable<void> withdraw_stray(self_ptr self, domain::place place);
 
     // Locks that nobody received.
-    std::function<void()> way_back(const domain::lock& lock);
-    void give_back(release_command release, time_point until);
-    static asio::awaitable<void> give_back_for(self_ptr self, release_command release, time_point until);
+    void give_back(queue_release_command release, time_point until);
+    static asio::awaitable<void> give_back_for(self_ptr self, queue_release_command release, time_point until);
 
     // The lease before a line, and the alarm.
     void lease_ends(service::line& line, milliseconds in, time_point asked);
@@ -202,7 +203,7 @@ private:
     /// Woken before the answer that says whose they are. Forgotten when nobody stands.
     std::unordered_set<std::int64_t> woken_early_;
     std::unordered_set<std::int64_t> strays_;  ///< Attachments of the last survey that are nobody's.
-    std::vector<std::pair<release_command, time_point>> undone_gifts_;  ///< And until when they are worth it.
+    std::vector<std::pair<queue_release_command, time_point>> undone_gifts_;  ///< And until when they are worth it.
     std::uint64_t surveys_ = 0;
     bool drains_ = false;
     bool closed_ = false;
@@ -398,7 +399,7 @@ void wait_registry::core::place_lost(const waiter_ptr& waiter, bool may_have_bee
 
 void wait_registry::core::granted(const waiter_ptr& waiter, domain::lock lock, time_point sent) {
     lease_ends(*waiter->line, lock.expires_in() + milliseconds(1), sent);
-    auto back = way_back(lock);
+    auto back = way_back(lock, true);
     if (waiter->client) {
         grant granted(std::move(lock));
         granted.waited = std::max(milliseconds(0), std::chrono::floor<milliseconds>(sent - waiter->arrived));
@@ -618,22 +619,24 @@ asio::awaitable<void> wait_registry::core::withdraw_stray(self_ptr self, domain:
 // ---- Locks that nobody received
 // ----------------------------------------------------------------------------------------
 
-std::function<void()> wait_registry::core::way_back(const domain::lock& lock) {
+std::function<void()> wait_registry::core::way_back(const domain::lock& lock, bool out_of_queue) {
+    release_command release(lock.resource(), lock.owner(), lock.fencing_token());
     return [core = weak_from_this(), until = now() + lock.expires_in(),
-            release = release_command(lock.resource(), lock.owner(), lock.fencing_token())] {
+            release = queue_release_command(std::move(release), out_of_queue)] {
         if (const auto alive = core.lock()) alive->give_back(release, until);
     };
 }
 
-void wait_registry::core::give_back(release_command release, time_point until) {
+void wait_registry::core::give_back(queue_release_command release, time_point until) {
     run([self = shared_from_this(), release = std::move(release),
          until] { return give_back_for(self, release, until); },
         prompt);
 }
 
 /// Again after the next survey, if it certainly had no effect; else the lease ends by itself.
-asio::awaitable<void> wait_registry::core::give_back_for(self_ptr self, release_command release, time_point until) {
-    queue_release_command command(release, true);
+asio::awaitable<void> wait_registry::core::give_back_for(self_ptr self, queue_release_command release,
+                                                         time_point until) {
+    queue_release_command command(release);
     auto outcome = co_await self->queue_.release(std::move(command), self->now() + self->request_deadline_);
     if (outcome)
         self->spread(std::move(outcome->wakes));
@@ -758,6 +761,10 @@ wait_registry::~wait_registry() {
 
 asio::awaitable<answer> wait_registry::wait(acquire_command command, std::chrono::seconds wait, time_point arrived) {
     return core_->wait(std::move(command), wait, arrived);
+}
+
+std::function<void()> wait_registry::way_back(const domain::lock& lock) {
+    return core_->way_back(lock, false);
 }
 
 void wait_registry::drain() {

@@ -285,6 +285,25 @@ BOOST_AUTO_TEST_CASE(a_grant_that_meets_a_client_just_gone_is_given_back) {
             5s, [&] { return node.queue().granted() == node.queue().given_back() && node.queue().living() == 0; }));
         BOOST_TEST(node.queue().granted() + node.queue().withdrawn() == round);
     }
+    BOOST_TEST(node.queue().given_back() > 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_that_was_free_is_given_back_too_but_not_under_a_key) {
+    const auto ask_and_go = [&](const http_client::header_list& headers) {
+        auto client = node.connect();
+        node.on_io_thread([&] {
+            client.send(http_client::format("POST", "/locks/free", waiting(), headers));
+            client.shutdown_send();
+        });
+        BOOST_TEST(client.closed_within(5s));
+    };
+    ask_and_go({});
+    BOOST_TEST(wait_until(5s, [&] { return node.queue().released() == 1; }));
+    // A twin of the request may have been answered with the same grant.
+    ask_and_go({{"Idempotency-Key", "k"}});
+    node.on_io_thread([] {});
+    BOOST_TEST(node.queue().released() == 1u);
+    BOOST_TEST(node.queue().given_back() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_connection_that_is_cut_off_leaves_a_kept_place) {

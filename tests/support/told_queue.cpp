@@ -116,7 +116,7 @@ told_queue::answer<hand_over_outcome> told_queue::hand_over(hand_over_command, s
 told_queue::answer<queue_release_outcome> told_queue::release(queue_release_command command, store::deadline) {
     queue_release_outcome outcome;
     outcome.result = release_result::released;
-    if (command.given_back()) ++given_back_;
+    ++(command.given_back() ? given_back_ : released_);
     co_return outcome;
 }
 

@@ -28,7 +28,9 @@ public:
     std::size_t living() const;
     std::size_t withdrawn() const { return withdrawn_; }
     std::size_t granted() const { return granted_; }
+    /// Out of the queue, and others.
     std::size_t given_back() const { return given_back_; }
+    std::size_t released() const { return released_; }
 
     std::atomic<std::size_t> places_max{1'000};
     /// Questions of clients fail like this, if it is an errc; below 0: with an exception.
@@ -71,6 +73,7 @@ private:
     std::atomic<std::size_t> withdrawn_{0};
     std::atomic<std::size_t> granted_{0};
     std::atomic<std::size_t> given_back_{0};
+    std::atomic<std::size_t> released_{0};
 };
 
 }  // namespace holdfast::test

@@ -28,6 +28,8 @@ public:
 private:
     boost::asio::awaitable<reply> dispatch(const request& request);
     boost::asio::awaitable<reply> acquire(const request& request);
+    boost::asio::awaitable<reply> carry_out(domain::acquire_command command, std::chrono::seconds wait,
+                                            const request& request);
     boost::asio::awaitable<reply> look(const request& request);
     boost::asio::awaitable<reply> renew(const request& request);
     boost::asio::awaitable<reply> release(const request& request);

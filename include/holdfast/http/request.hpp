@@ -3,8 +3,7 @@
 
 #include "holdfast/http/reply.hpp"
 #include "holdfast/http/router.hpp"
-
-#include <boost/asio/awaitable.hpp>
+#include "holdfast/service/asker.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -20,14 +19,13 @@ struct header_value {
     std::string_view first;
 };
 
-/// Who waits for the answer to a request.
-class requester {
+/// Who waits for the answer to a request. When it stands in line (service::asker), the connection is watched: until the
+/// handler has answered, its coroutine is cancelled (total) when the client closes, half-closes or resets; and the body
+/// that the request shows is gone. Requests that do not stand in line do not pay for that.
+class requester : public service::asker {
 public:
-    /// For a handler whose answer may take long, `patience` more than answers take. From now on until it answers its
-    /// coroutine is cancelled (total) when the client has closed, half-closed or reset the connection. The body that
-    /// the request shows is gone afterwards. Requests that do not wait must not pay for it: call it before waiting,
-    /// once.
-    virtual boost::asio::awaitable<void> attend(std::chrono::seconds patience) = 0;
+    /// The request may take so much longer than others.
+    virtual void may_wait(std::chrono::seconds patience) = 0;
 
 protected:
     ~requester() = default;

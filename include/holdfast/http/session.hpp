@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 namespace holdfast::http {
@@ -57,13 +58,16 @@ private:
     awaitable<sequel> serve_burst();
     awaitable<sequel> refuse_connection();
     awaitable<sequel> serve_request(workspace& workspace, time_point started);
-    awaitable<sequel> answer_without_handler(exchange& exchange, boost::beast::flat_buffer& buffer, reply answer);
+    awaitable<sequel> answer_without_handler(exchange& exchange, boost::beast::flat_buffer& buffer);
     awaitable<sequel> answer_with_handler(exchange& exchange, boost::beast::flat_buffer& buffer);
-    awaitable<sequel> answer_and_close(exchange& exchange, reply answer);
+    awaitable<sequel> answer_and_close(exchange& exchange);
+    static std::optional<reply> head_fault(head_result head, exchange& exchange,
+                                           const boost::beast::flat_buffer& buffer);
+    static std::optional<reply> body_fault(body_result body, const exchange& exchange);
     awaitable<bool> wait_for_request();
     awaitable<head_result> read_head(exchange& exchange, boost::beast::flat_buffer& buffer);
     awaitable<body_result> read_body(exchange& exchange, boost::beast::flat_buffer& buffer);
-    awaitable<io_result> write_answer(exchange& exchange, reply answer, bool keep_alive);
+    awaitable<io_result> write_answer(exchange& exchange, bool keep_alive);
     awaitable<void> linger();
 
     /// The only one that says nothing_yet.
@@ -72,13 +76,13 @@ private:
     awaitable<io_result> write(std::string_view bytes);
     awaitable<io_result> wait(connection::wait_type event);
 
-    // requester. Everything below works only between attend() and dismiss().
-    awaitable<void> attend(std::chrono::seconds patience) override;
+    // requester. The watch lasts from stands_in_line() to dismiss().
+    void may_wait(std::chrono::seconds patience) override;
+    awaitable<void> stands_in_line() override;
     void watch_client();
     void look_at_client();
     void client_went();
-    /// Ends the watch. False: the client is gone.
-    bool dismiss();
+    void dismiss();
     bool has_peer_ended();
 
     void format(std::string& head, const exchange& exchange, const reply& answer, bool keep_alive) const;

@@ -16,7 +16,7 @@ namespace holdfast::http {
 /// fields.
 struct workspace {
     boost::beast::flat_buffer buffer{limits::read_buffer_bytes_max};
-    std::array<std::byte, 2'048> fields;  ///< Larger heads take more from the heap.
+    std::array<std::byte, 1'024> fields;  ///< Larger heads take more from the heap.
 };
 
 /// Workspaces that wait for their next connection, the latest first: it is still in the processor's caches. I/O thread

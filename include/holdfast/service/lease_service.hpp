@@ -2,6 +2,7 @@
 #define HOLDFAST_SERVICE_LEASE_SERVICE_HPP
 
 #include "holdfast/service/acquire_answer.hpp"
+#include "holdfast/service/asker.hpp"
 #include "holdfast/service/wait_registry.hpp"
 #include "holdfast/store/lease_store.hpp"
 #include "holdfast/store/wait_queue.hpp"
@@ -21,11 +22,12 @@ public:
                   std::chrono::milliseconds request_deadline)
         : store_(store), queue_(queue), registry_(registry), request_deadline_(request_deadline) {}
 
-    /// Stands in line for up to `wait` if the lock cannot be had now. Total or terminal cancellation of the awaiting
-    /// coroutine says that the client is gone: a request that stands in line is never granted then, or what it was
-    /// granted is given back; one that was granted at once is like an acquire that does not wait.
+    /// Stands in line for up to `wait` if the lock cannot be had now; tells `asker`, if there is one, before. From then
+    /// on total or terminal cancellation of the awaiting coroutine says that the client is gone: the request is never
+    /// granted, or what it was granted is given back.
     boost::asio::awaitable<domain::result<acquire_answer>> acquire(domain::acquire_command command,
-                                                                   std::chrono::seconds wait);
+                                                                   std::chrono::seconds wait,
+                                                                   service::asker* asker = nullptr);
     boost::asio::awaitable<domain::result<domain::renew_outcome>> renew(domain::renew_command command);
     /// Never `awaited`.
     boost::asio::awaitable<domain::result<domain::release_result>> release(domain::release_command command);
@@ -33,6 +35,10 @@ public:
     boost::asio::awaitable<domain::result<domain::leave_result>> leave(domain::leave_command command);
 
 private:
+    boost::asio::awaitable<domain::result<acquire_answer>> stand_in_line(domain::acquire_command command,
+                                                                         std::chrono::seconds wait,
+                                                                         std::chrono::steady_clock::time_point arrived,
+                                                                         service::asker* asker);
     boost::asio::awaitable<domain::result<acquire_answer>> ask_queue(domain::acquire_command command,
                                                                      store::deadline deadline);
     boost::asio::awaitable<domain::result<domain::release_result>> release_awaited(domain::release_command command,

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -48,6 +49,10 @@ public:
 
     /// Wakes for this node are acted on, those for others are announced.
     void spread(std::vector<domain::wake> wakes);
+
+    /// Gives a lock back that nobody but one request was granted, at once and not out of the queue: for
+    /// grant::undelivered.
+    std::function<void()> way_back(const domain::lock& lock);
 
     /// Whether somebody waits for `resource` here: then its row is awaited, most likely, and the queue may be asked at
     /// once.
