@@ -84,8 +84,11 @@ metered_queue::answer<domain::leave_outcome> metered_queue::leave(domain::leave_
 
 metered_queue::answer<domain::hand_over_outcome> metered_queue::hand_over(domain::hand_over_command command,
                                                                           store::deadline deadline) {
+    const auto asked = std::chrono::steady_clock::now();
     auto outcome = co_await queue_.hand_over(std::move(command), deadline);
-    meter_.queue_answered(outcome ? event_of(*outcome) : queue_event::hand_over_failed);
+    const queue_event event = outcome ? event_of(*outcome) : queue_event::hand_over_failed;
+    meter_.queue_answered(event);
+    if (event == queue_event::hand_over_offered) meter_.handed_over_after(std::chrono::steady_clock::now() - asked);
     co_return outcome;
 }
 

@@ -278,6 +278,16 @@ void prometheus_metrics::add_queue_series() {
         const queue_labels labels = labels_of(static_cast<queue_event>(index));
         queue_answers_[index] = &answers.Add({{"command", labels.command}, {"result", labels.result}});
     }
+    hand_overs_ = &BuildHistogram()
+                       .Name("holdfast_hand_over_duration_seconds")
+                       .Help("From when a lease was known to have ended until the lock was offered to a waiter.")
+                       .Register(*registry_)
+                       .Add({}, seconds_buckets);
+    listener_reconnects_ = &BuildCounter()
+                                .Name("holdfast_listener_reconnects_total")
+                                .Help("Times that the session which hears notifications was opened again.")
+                                .Register(*registry_)
+                                .Add({});
     places_notified_ = &BuildCounter()
                             .Name("holdfast_places_notified_total")
                             .Help("Places in line that notifications have named to this node.")
@@ -360,6 +370,14 @@ void prometheus_metrics::reconnected() noexcept {
 
 void prometheus_metrics::queue_answered(queue_event event) noexcept {
     queue_answers_[static_cast<std::size_t>(event)]->Increment();
+}
+
+void prometheus_metrics::handed_over_after(std::chrono::nanoseconds duration) noexcept {
+    hand_overs_->Observe(as_seconds(duration));
+}
+
+void prometheus_metrics::listens_again() noexcept {
+    listener_reconnects_->Increment();
 }
 
 void prometheus_metrics::notified(std::size_t places) noexcept {

@@ -45,7 +45,7 @@ public:
           store_(threads_),
           queue_(threads_, [this] { return heartbeat_.node(); }),
           heartbeat_(executor, settings_, texts_, journal, heartbeat_events()),
-          listener_(executor, settings_, journal, listener_events()) {}
+          listener_(executor, settings_, journal, listener_events(meter)) {}
 
     void start(refused_handler on_refused) {
         monitor::events events;
@@ -85,11 +85,15 @@ private:
         return events;
     }
 
-    listener::events listener_events() {
+    listener::events listener_events(meter& meter) {
         listener::events events;
         events.heard = [this](const std::vector<domain::wake>& wakes) { heard(wakes); };
         // What was said while nobody listened is found by looking.
-        events.connected = [this] { heartbeat_.survey_now(); };
+        events.connected = [this, &meter, is_first = true]() mutable {
+            if (!is_first) meter.listens_again();
+            is_first = false;
+            heartbeat_.survey_now();
+        };
         events.node = [this] { return heartbeat_.node(); };
         events.last_beat = [this] { return heartbeat_.last_beat(); };
         return events;

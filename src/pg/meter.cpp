@@ -10,6 +10,7 @@ public:
     void slow_lane_entered(std::size_t) noexcept override {}
     void failed(failure_class) noexcept override {}
     void reconnected() noexcept override {}
+    void listens_again() noexcept override {}
 };
 
 }  // namespace

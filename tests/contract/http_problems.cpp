@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(forbidden) {
 BOOST_AUTO_TEST_CASE(not_found) {
     check_problem(client.request("GET", "/"), 404, "not-found", "/");
     check_problem(client.request("GET", "/locks/a"), 404, "not-found", "/locks/a");
-    check_problem(client.request("POST", "/locks/a/queue/", "{}"), 404, "not-found", "/locks/a/queue");
+    check_problem(client.request("POST", "/locks/a/queue/", "{}"), 404, "not-found", "/locks/a/queue/");
 }
 
 BOOST_AUTO_TEST_CASE(method_not_allowed) {

@@ -530,6 +530,8 @@ BOOST_FIXTURE_TEST_CASE(lost_notifications_delay_a_handover_by_a_survey_at_most,
         holder = next.owner();
     }
     over = true;
+    const std::string page = at_first.get("/metrics").answer.body;
+    BOOST_TEST(metrics_page(page).value("holdfast_listener_reconnects_total") > 0);
     BOOST_TEST_MESSAGE("without notifications: at most " << longest.count() << " ms");
     BOOST_TEST(longest.count() < (1500ms + slack).count());
 }

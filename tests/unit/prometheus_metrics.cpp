@@ -42,6 +42,8 @@ BOOST_AUTO_TEST_CASE(counting_adds_no_series) {
     for (std::size_t event = 0; event < app::queue_events; ++event)
         metrics.queue_answered(static_cast<app::queue_event>(event));
     metrics.notified(7);
+    metrics.handed_over_after(100s);
+    metrics.listens_again();
     metrics.connection_opened();
     for (std::size_t kind = 0; kind < store::command_kinds; ++kind)
         for (const auto lane : {pg::lane::fast, pg::lane::slow})
@@ -145,7 +147,11 @@ BOOST_AUTO_TEST_CASE(the_rest_is_counted) {
     metrics.slow_lane_entered(4);
     metrics.reconnected();
     metrics.notified(5);
+    metrics.listens_again();
+    metrics.handed_over_after(2ms);
     const auto now = page();
+    BOOST_TEST(now.value("holdfast_listener_reconnects_total") == 1);
+    BOOST_TEST(now.value(R"(holdfast_hand_over_duration_seconds_bucket{le="0.0025"})") == 1);
     BOOST_TEST(now.value("holdfast_places_notified_total") == 5);
     BOOST_TEST(now.value("holdfast_http_connections_open") == 1);
     BOOST_TEST(now.value("holdfast_followers_answered_total") == 3);

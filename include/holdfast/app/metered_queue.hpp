@@ -46,7 +46,9 @@ inline constexpr std::size_t queue_events = 26;
 class queue_meter {
 public:
     virtual void queue_answered(queue_event event) noexcept = 0;
-    /// Another node, or the heartbeat of this one, has named so many places that are to be looked at again.
+    /// A lease was known to have ended, and so much later the lock was offered to the first who waited for it.
+    virtual void handed_over_after(std::chrono::nanoseconds duration) noexcept = 0;
+    /// A notification has named so many places of this node that are to be looked at again.
     virtual void notified(std::size_t places) noexcept = 0;
 
 protected:

@@ -57,9 +57,11 @@ public:
     void slow_lane_entered(std::size_t commands) noexcept override;
     void failed(pg::failure_class why) noexcept override;
     void reconnected() noexcept override;
+    void listens_again() noexcept override;
 
     // queue_meter
     void queue_answered(queue_event event) noexcept override;
+    void handed_over_after(std::chrono::nanoseconds duration) noexcept override;
     void notified(std::size_t places) noexcept override;
 
     /// The statuses that are told apart; every other is counted as "other".
@@ -110,7 +112,9 @@ private:
     std::array<counter, pg::failure_classes> failures_;
     counter reconnects_;
     std::array<counter, queue_events> queue_answers_;
+    histogram hand_overs_;
     counter places_notified_;
+    counter listener_reconnects_;
     gauge waiters_;
     gauge ready_;
     gauge waiting_;

@@ -27,6 +27,8 @@ public:
     virtual void failed(failure_class why) noexcept = 0;
     /// A session that had been open before is open again.
     virtual void reconnected() noexcept = 0;
+    /// The session that hears notifications was lost, and listens again.
+    virtual void listens_again() noexcept = 0;
 };
 
 /// Counts nothing.
