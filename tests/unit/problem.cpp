@@ -27,9 +27,9 @@ BOOST_AUTO_TEST_CASE(every_type_can_be_found_by_its_name) {
     BOOST_TEST(find_problem_type("") == nullptr);
 }
 
-BOOST_AUTO_TEST_CASE(retry_after_goes_with_503_only) {
+BOOST_AUTO_TEST_CASE(retry_after_goes_with_503_and_429_only) {
     for (const problem_type& type : problem_types())
-        BOOST_TEST(problem_reply(type.id, "d", "/").retry_after == (type.status == 503));
+        BOOST_TEST(problem_reply(type.id, "d", "/").retry_after == (type.status == 503 || type.status == 429));
 }
 
 BOOST_AUTO_TEST_CASE(errors_beyond_the_limit_are_counted) {
