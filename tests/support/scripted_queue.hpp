@@ -8,9 +8,12 @@
 #include <boost/asio/steady_timer.hpp>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace holdfast::tests {
 
@@ -38,6 +41,10 @@ public:
     std::size_t sent(queue_call kind) { return of(kind).sent; }
     /// None stops any more, and those that did go on.
     void let_go();
+    /// Says this to who listens, in the other queue's name.
+    void tell_survey(std::vector<domain::surveyed_place> places, std::chrono::steady_clock::time_point began) {
+        events_.surveyed(std::move(places), began);
+    }
 
     template <class Outcome>
     using answer = boost::asio::awaitable<domain::result<Outcome>>;
@@ -51,7 +58,10 @@ public:
                                                   store::deadline deadline) override;
     void announce(std::vector<domain::wake> wakes) override { other_.announce(std::move(wakes)); }
     void announce_moved(domain::resource_name resource) override { other_.announce_moved(std::move(resource)); }
-    void listen(events events) override { other_.listen(std::move(events)); }
+    void listen(events events) override {
+        events_ = events;
+        other_.listen(std::move(events));
+    }
     std::optional<domain::node_id> node() const noexcept override { return other_.node(); }
 
 private:
@@ -60,6 +70,7 @@ private:
     boost::asio::awaitable<void> stop();
 
     store::wait_queue& other_;
+    events events_;
     boost::asio::steady_timer gate_;
     std::array<script, 6> scripts_;
 };

@@ -467,15 +467,31 @@ BOOST_AUTO_TEST_CASE(an_old_survey_does_not_move_the_alarm_back) {
     world world;
     world.hold("alice", 5);
     const auto bob = world.wait_at(world.here, "bob", 50s);
-    const auto began = world.time.steady - 1ms;
     world.pass(1s);
+    const auto began = world.time.steady;
+    world.pass(10ms);
     world.renew("alice", 20);
-    // The store's survey is of now; the registry is told that it began before the claim that heard of the renewal.
-    world.here.store.survey(began);
-    world.run();
+    // It read the place before the renewal, and comes after the claim that heard of it.
+    std::vector<surveyed_place> old;
+    old.emplace_back(place(resource("r"), 1, 1), false, 4'000ms);
+    world.here.queue.tell_survey(std::move(old), began);
     world.pass(19'999ms);
     BOOST_TEST(world.here.queue.sent(queue_call::hand_over) == 0u);
     world.pass(1ms);
+    BOOST_TEST(bob->granted());
+}
+
+BOOST_AUTO_TEST_CASE(a_hand_over_under_way_is_not_sent_twice) {
+    world world;
+    world.hold("alice", 5);
+    const auto bob = world.wait_at(world.here, "bob");
+    world.here.queue.of(queue_call::hand_over).stops_before = true;
+    world.pass(5s);
+    world.pass(500ms);
+    world.survey();
+    BOOST_TEST(world.here.queue.sent(queue_call::hand_over) == 1u);
+    world.here.queue.let_go();
+    world.run();
     BOOST_TEST(bob->granted());
 }
 
@@ -541,6 +557,20 @@ BOOST_AUTO_TEST_CASE(an_offer_to_a_client_that_is_just_gone_is_not_claimed) {
     world.release_unheard("alice");
     world.hang_up(bob);
     world.survey();
+    BOOST_TEST(world.here.queue.sent(queue_call::claim) == 0u);
+    BOOST_TEST(carol->granted());
+}
+
+BOOST_AUTO_TEST_CASE(a_claim_that_was_not_sent_yet_is_not_sent_for_a_client_that_has_gone) {
+    world world;
+    world.hold("alice");
+    const auto bob = world.wait_at(world.here, "bob");
+    const auto carol = world.wait_at(world.there, "carol");
+    world.release_unheard("alice");
+    // The claim is begun, and the client's end noticed, once the context runs: the end first.
+    world.hang_up(bob);
+    world.here.registry->spread({wake{world.here.store.node().value(), 1}});
+    world.run();
     BOOST_TEST(world.here.queue.sent(queue_call::claim) == 0u);
     BOOST_TEST(carol->granted());
 }
