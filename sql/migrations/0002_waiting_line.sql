@@ -4,8 +4,9 @@
 ALTER TABLE {schema}.distributed_locks
     -- There are places for this resource. The fast statements keep off the row where that matters.
     ADD COLUMN waiting boolean NOT NULL DEFAULT false,
-    -- The lease was granted out of the queue, and nobody but that waiter's node has answered with it.
-    ADD COLUMN in_delivery boolean NOT NULL DEFAULT false,
+    -- The lease was granted to a request that waits, and nobody but its node has answered with it: the attachment of the
+    -- place that was granted it at once, else 0.
+    ADD COLUMN in_delivery bigint,
     -- The lease is an offer to this place, not yet confirmed.
     ADD COLUMN offered_place bigint;
 
@@ -35,6 +36,9 @@ CREATE TABLE {schema}.waiters (
     attachment bigint NOT NULL,
     -- Nothing while a request is attached.
     kept_until timestamptz,
+    -- What the request asked for: with these it can be granted the lock by whoever gives it back on the same node.
+    ttl_seconds bigint NOT NULL,
+    idempotency_key text COLLATE "C",
     resource text COLLATE "C" NOT NULL
         CHECK (octet_length(resource) BETWEEN 1 AND 255 AND resource !~ '[\x01-\x1f\x7f]'),
     owner text COLLATE "C" NOT NULL
@@ -63,7 +67,8 @@ CREATE INDEX waiters_by_node ON {schema}.waiters (node);
 --   owners        of stand, claim, leave, release, give_back; '' else
 --   ttls          of stand and claim, whole seconds
 --   keys          idempotency keys of stand and claim, '' for none
---   nodes         where a stand waits, -1 if it does not
+--   nodes         where a stand waits, -1 if it does not; with hand_over, release and give_back the node that asks: if the
+--                 first waiter stands there, its client is connected, and it is granted the lock at once
 --   places, attachments   of claim and withdraw
 --   tokens        that must be the current ones at a release, -1 for any
 --   limits        not_after, as in queries/acquire.sql
@@ -71,7 +76,8 @@ CREATE INDEX waiters_by_node ON {schema}.waiters (node);
 --   skip_locked   whether to leave rows that are locked alone, else waits for them
 --   lock_wait     lock_timeout
 -- One row per command: its ordinal, a verdict (below), the lease as it is then, the clock, the place, its attachment and
--- its position, and whom the command concerns beside the one who asks, as "node place;node place;".
+-- its position, whom the command concerns beside the one who asks, as "node place;node place;", and the place that was
+-- granted the lock at once (0: none), with its attachment and its owner: the lease is its then.
 --   stand      granted, standing, refused, full
 --   claim      granted, not_offered, kept, gone
 --   withdraw   kept, gone
@@ -84,7 +90,8 @@ CREATE FUNCTION {schema}.run_queue(kinds text[], resources text[], owners text[]
     nodes bigint[], places bigint[], attachments bigint[], tokens bigint[], limits bigint[],
     places_max bigint, skip_locked boolean, lock_wait text)
 RETURNS TABLE (out_ordinal bigint, out_verdict text, out_acquired_at timestamptz, out_expires_at timestamptz,
-    out_token bigint, out_clock timestamptz, out_place bigint, out_attachment bigint, out_position bigint, out_wakes text)
+    out_token bigint, out_clock timestamptz, out_place bigint, out_attachment bigint, out_position bigint, out_wakes text,
+    out_handed_place bigint, out_handed_attachment bigint, out_handed_owner text)
 LANGUAGE plpgsql VOLATILE
 SET enable_seqscan = off
 SET enable_hashjoin = off
@@ -158,6 +165,9 @@ BEGIN
         out_attachment := 0;
         out_position := 0;
         out_wakes := '';
+        out_handed_place := 0;
+        out_handed_attachment := 0;
+        out_handed_owner := '';
         mine := NULL;
         settles := false;
         ends_offer := false;
@@ -186,7 +196,7 @@ BEGIN
             IF is_live AND lease.owner = command.owner AND lease.idempotency_key = command.key THEN
                 out_verdict := 'granted';
                 -- From now on more than one answer has told of this grant: nobody may give it back.
-                lease.in_delivery := false;
+                lease.in_delivery := NULL;
             ELSIF is_live AND lease.owner = command.owner AND lease.offered_place = mine.place THEN
                 out_verdict := 'confirmed';
             ELSIF is_live AND lease.owner = command.owner THEN
@@ -203,9 +213,9 @@ BEGIN
                     WHEN is_live AND lease.offered_place = mine.place AND lease.owner = command.owner THEN 'confirmed'
                     ELSE 'not_offered' END;
             ELSIF is_live AND lease.offered_place IS NULL AND lease.owner = command.owner
-                    AND lease.idempotency_key = command.key THEN
+                    AND (lease.idempotency_key = command.key OR lease.in_delivery = command.attachment) THEN
                 out_verdict := 'granted';
-                lease.in_delivery := false;
+                lease.in_delivery := NULL;
                 mine := NULL;
             ELSE
                 out_verdict := 'gone';
@@ -245,7 +255,7 @@ BEGIN
             out_verdict := 'not_found';
             settles := NOT is_live;
         ELSIF lease.owner <> command.owner OR command.token >= 0 AND command.token <> lease.fencing_token
-                OR command.kind = 'give_back' AND NOT lease.in_delivery THEN
+                OR command.kind = 'give_back' AND lease.in_delivery IS NULL THEN
             out_verdict := 'forbidden';
         ELSE
             out_verdict := 'released';
@@ -256,7 +266,7 @@ BEGIN
             lease.expires_at := clock;
             lease.released := true;
             lease.offered_place := NULL;
-            lease.in_delivery := false;
+            lease.in_delivery := NULL;
             lease.idempotency_key := NULL;
             is_live := false;
         END IF;
@@ -285,14 +295,25 @@ BEGIN
             ELSIF first.place IS NOT NULL THEN
                 lease.owner := first.owner;
                 lease.acquired_at := clock;
-                lease.expires_at := clock + offer_length;
                 lease.fencing_token := nextval({fencing_tokens});
-                lease.idempotency_key := NULL;
                 lease.released := false;
-                lease.in_delivery := false;
-                lease.offered_place := first.place;
                 is_live := true;
-                out_wakes := out_wakes || first.node || ' ' || first.place || ';';
+                IF first.node = command.node AND command.kind <> 'stand' THEN
+                    lease.expires_at := clock + make_interval(secs => first.ttl_seconds);
+                    lease.idempotency_key := first.idempotency_key;
+                    lease.in_delivery := first.attachment;
+                    lease.offered_place := NULL;
+                    DELETE FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.place = first.place;
+                    out_handed_place := first.place;
+                    out_handed_attachment := first.attachment;
+                    out_handed_owner := first.owner;
+                ELSE
+                    lease.expires_at := clock + offer_length;
+                    lease.idempotency_key := NULL;
+                    lease.in_delivery := NULL;
+                    lease.offered_place := first.place;
+                    out_wakes := out_wakes || first.node || ' ' || first.place || ';';
+                END IF;
             END IF;
             -- Places that are none any more, as far as they were in the way.
             IF may_wait THEN
@@ -314,7 +335,8 @@ BEGIN
             lease.expires_at := clock + make_interval(secs => command.ttl);
             lease.idempotency_key := command.key;
             lease.released := false;
-            lease.in_delivery := command.kind = 'claim' OR command.node >= 0;
+            -- No attachment: the claim that is answered here is not answered twice.
+            lease.in_delivery := CASE WHEN command.kind = 'claim' OR command.node >= 0 THEN 0 END;
             lease.offered_place := NULL;
             is_live := true;
             out_verdict := 'granted';
@@ -339,7 +361,8 @@ BEGIN
                 out_wakes := out_wakes || mine.node || ' ' || mine.place || ';';
             END IF;
             UPDATE {schema}.waiters AS w
-            SET node = command.node, attachment = nextval({attachments}), kept_until = NULL
+            SET node = command.node, attachment = nextval({attachments}), kept_until = NULL, ttl_seconds = command.ttl,
+                idempotency_key = command.key
             WHERE w.resource = command.resource AND w.place = mine.place
             RETURNING * INTO mine;
         ELSIF out_verdict = 'standing' THEN
@@ -357,8 +380,9 @@ BEGIN
             IF out_position > places_max THEN
                 out_verdict := 'full';
             ELSE
-                INSERT INTO {schema}.waiters (resource, place, owner, node, attachment)
-                VALUES (command.resource, nextval({places}), command.owner, command.node, nextval({attachments}))
+                INSERT INTO {schema}.waiters (resource, place, owner, node, attachment, ttl_seconds, idempotency_key)
+                VALUES (command.resource, nextval({places}), command.owner, command.node, nextval({attachments}),
+                    command.ttl, command.key)
                 RETURNING * INTO mine;
                 may_wait := true;
             END IF;

@@ -43,7 +43,7 @@ WITH given AS MATERIALIZED (
             WHEN l.resource IS NULL AND
                 (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
             WHEN NOT l.released AND l.expires_at > c.now AND l.owner = i.owner AND l.idempotency_key = i.key
-                THEN CASE WHEN l.in_delivery THEN 'awaited' ELSE 'replay' END
+                THEN CASE WHEN l.in_delivery IS NOT NULL THEN 'awaited' ELSE 'replay' END
             WHEN NOT l.released AND l.expires_at > c.now AND l.owner <> i.owner THEN 'held'
             WHEN l.waiting AND (l.released OR l.expires_at <= c.now OR l.offered_place IS NOT NULL) THEN 'awaited'
             WHEN c.now > i.not_after THEN 'late'
@@ -63,7 +63,7 @@ WITH given AS MATERIALIZED (
     -- session's time zone.
     SET (acquired_at, expires_at, fencing_token, owner, idempotency_key, released, in_delivery, offered_place) = (
         SELECT c.now, c.now + make_interval(secs => date_part('epoch', EXCLUDED.expires_at - EXCLUDED.acquired_at)),
-            c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false, false, NULL::bigint
+            c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false, NULL::bigint, NULL::bigint
         FROM (SELECT clock_timestamp() AS now, nextval({fencing_tokens}) AS token WHERE EXCLUDED.resource IS NOT NULL) AS c
     )
     -- The flag is on the row, so it is seen as it is now; the places themselves would be those of the snapshot.

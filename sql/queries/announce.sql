@@ -1,13 +1,10 @@
 -- Tells listening nodes to look at places again. As a statement of its own, after what it tells of was committed: a
--- transaction that notifies holds a lock of the whole instance while it commits. There is nothing to lose in it, so it does
--- not wait for the disk.
+-- transaction that notifies holds a lock of the whole instance while it commits.
 --   $1 text      channel
 --   $2 text[]    payloads, "node place;node place"
 --   $3 text[]    resources: on each node the first one who waits for these is told too
 -- One row: how many notifications were sent.
-WITH quick AS MATERIALIZED (
-    SELECT set_config('synchronous_commit', 'off', true) AS quick
-), payloads AS (
+WITH payloads AS (
     SELECT p.payload FROM unnest($2::text[]) AS p (payload)
     UNION ALL
     SELECT string_agg(f.node || ' ' || f.place, ';')
@@ -19,6 +16,4 @@ WITH quick AS MATERIALIZED (
     ) AS f
     GROUP BY f.resource
 )
-SELECT count(pg_notify($1::text, p.payload)) AS sent
-FROM payloads AS p
-WHERE (SELECT quick FROM quick) IS NOT NULL
+SELECT count(pg_notify($1::text, p.payload)) AS sent FROM payloads AS p

@@ -8,6 +8,7 @@ SELECT out_ordinal AS ordinal, out_verdict AS verdict,
     (date_part('epoch', out_expires_at) * 1000000)::bigint AS expires_at_us,
     out_token AS fencing_token,
     (date_part('epoch', out_clock) * 1000000)::bigint AS clock_us,
-    out_place AS place, out_attachment AS attachment, out_position AS position, out_wakes AS wakes
+    out_place AS place, out_attachment AS attachment, out_position AS position, out_wakes AS wakes,
+    out_handed_place AS handed_place, out_handed_attachment AS handed_attachment, out_handed_owner AS handed_owner
 FROM {schema}.run_queue($1::text[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::bigint[],
     $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint, $12::boolean, $13::text)

@@ -38,7 +38,7 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 ), written AS (
     UPDATE {schema}.distributed_locks AS l
-    SET expires_at = j.now, released = true, idempotency_key = NULL, in_delivery = false, offered_place = NULL
+    SET expires_at = j.now, released = true, idempotency_key = NULL, in_delivery = NULL, offered_place = NULL
     FROM judged AS j
     WHERE l.resource = j.resource AND j.verdict = 'released'
 )

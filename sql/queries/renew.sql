@@ -39,7 +39,7 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 ), written AS (
     UPDATE {schema}.distributed_locks AS l
-    SET expires_at = j.now + make_interval(secs => j.ttl), in_delivery = false
+    SET expires_at = j.now + make_interval(secs => j.ttl), in_delivery = NULL
     FROM judged AS j
     WHERE l.resource = j.resource AND j.verdict = 'renewed'
     RETURNING l.resource, l.expires_at

@@ -25,7 +25,7 @@ struct withdraw_events {
 };
 
 queue_event event_of(const domain::hand_over_outcome& outcome) {
-    if (!outcome.wakes.empty()) return queue_event::hand_over_offered;
+    if (outcome.handed || !outcome.wakes.empty()) return queue_event::hand_over_offered;
     return outcome.ends_in ? queue_event::hand_over_early : queue_event::hand_over_free;
 }
 

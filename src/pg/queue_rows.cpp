@@ -62,13 +62,20 @@ fields fields_of(const leave_command& command) {
     return {"leave", command.owner().text()};
 }
 
-fields fields_of(const hand_over_command&) {
-    return {"hand_over"};
+void ask_at(fields& to, std::optional<node_id> at) {
+    if (at) to.node = static_cast<std::int64_t>(*at);
+}
+
+fields fields_of(const hand_over_command& command) {
+    fields result{"hand_over"};
+    ask_at(result, command.at());
+    return result;
 }
 
 fields fields_of(const queue_release_command& command) {
     fields result{command.given_back() ? "give_back" : "release", command.release().owner().text()};
     if (const auto token = command.release().fencing_token()) result.token = token->number();
+    ask_at(result, command.at());
     return result;
 }
 
@@ -96,6 +103,15 @@ std::size_t position_of(const result_row& row) {
 std::optional<queue_grant> grant_of(const acquire_command& command, const lease_columns& lease, const result_row& row) {
     if (lease.expires_in().count() < 1) return std::nullopt;
     return queue_grant(lease.as_lock(command.resource(), command.owner(), row.number(column::fencing_token)));
+}
+
+/// A lease that was granted a moment ago lasts at least a second: something is left of it.
+std::optional<handover> handed_of(const resource_name& resource, const lease_columns& lease, const result_row& row) {
+    const std::int64_t place = row.number(column::handed_place);
+    if (place == 0) return std::nullopt;
+    auto owner = owner_name::parse(row.text(column::handed_owner));
+    return handover(place, row.number(column::handed_attachment),
+                    lease.as_lock(resource, std::move(*owner), row.number(column::fencing_token)));
 }
 
 std::optional<queue_outcome> read(const stand_command& command, std::string_view verdict, const lease_columns& lease,
@@ -141,19 +157,24 @@ std::optional<queue_outcome> read(const leave_command&, std::string_view verdict
     unknown_verdict();
 }
 
-std::optional<queue_outcome> read(const hand_over_command&, std::string_view verdict, const lease_columns& lease,
-                                  const result_row& row) {
-    if (verdict == "held") return hand_over_outcome{ends_in(lease), wakes_of(row)};
-    if (verdict == "free") return hand_over_outcome{std::nullopt, wakes_of(row)};
+std::optional<queue_outcome> read(const hand_over_command& command, std::string_view verdict,
+                                  const lease_columns& lease, const result_row& row) {
+    if (verdict == "held")
+        return hand_over_outcome{ends_in(lease), wakes_of(row), handed_of(command.resource(), lease, row)};
+    if (verdict == "free") return hand_over_outcome{std::nullopt, wakes_of(row), std::nullopt};
     unknown_verdict();
 }
 
-std::optional<queue_outcome> read(const queue_release_command&, std::string_view verdict, const lease_columns&,
-                                  const result_row& row) {
-    if (verdict == "released") return queue_release_outcome{release_result::released, wakes_of(row)};
-    if (verdict == "not_found") return queue_release_outcome{release_result::not_found, wakes_of(row)};
-    if (verdict == "forbidden") return queue_release_outcome{release_result::forbidden, wakes_of(row)};
+release_result release_result_of(std::string_view verdict) {
+    if (verdict == "released") return release_result::released;
+    if (verdict == "not_found") return release_result::not_found;
+    if (verdict == "forbidden") return release_result::forbidden;
     unknown_verdict();
+}
+
+std::optional<queue_outcome> read(const queue_release_command& command, std::string_view verdict,
+                                  const lease_columns& lease, const result_row& row) {
+    return queue_release_outcome{release_result_of(verdict), wakes_of(row), handed_of(command.resource(), lease, row)};
 }
 
 /// Reads a whole number and removes it from `text`.

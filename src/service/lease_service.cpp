@@ -89,9 +89,11 @@ awaitable<result<release_result>> lease_service::release(release_command command
 }
 
 awaitable<result<release_result>> lease_service::release_awaited(release_command command, store::deadline deadline) {
-    queue_release_command release(std::move(command), false);
+    queue_release_command release(std::move(command), false, registry_.hands_over_at());
+    const auto sent = std::chrono::steady_clock::now();
     auto outcome = co_await queue_.release(std::move(release), deadline);
     if (!outcome) co_return outcome.error();
+    if (outcome->handed) registry_.deliver(std::move(*outcome->handed), sent);
     registry_.spread(std::move(outcome->wakes));
     co_return outcome->result;
 }

@@ -73,6 +73,7 @@ struct waiter {
     bool woken = false;    ///< Something has changed since the last command was sent.
     bool missing = false;  ///< The last survey had no living place of that attachment.
     bool unknown = false;  ///< A claim may have been granted. It is repeated, under the client's key.
+    bool served = false;   ///< Was granted the lock while a command of its own was under way.
 };
 
 /// The waiters for one resource on this node, and the lease before them.
@@ -121,6 +122,9 @@ public:
     void drain();
     asio::awaitable<void> settle(milliseconds limit) { return errands::settle(errands_, limit); }
     void spread(std::vector<domain::wake> wakes);
+    void deliver(handover handed, time_point sent);
+    void nobody_stands();
+    std::optional<node_id> hands_over_at() const { return drains_ ? std::nullopt : queue_.node(); }
     /// `out_of_queue`: only if nobody else has been answered with it since.
     std::function<void()> way_back(const domain::lock& lock, bool out_of_queue);
     bool awaited_here(const resource_name& resource) const { return lines_.contains(resource); }
@@ -145,6 +149,7 @@ private:
     void claim_failed(const waiter_ptr& waiter, boost::system::error_code why);
     void place_lost(const waiter_ptr& waiter, bool may_have_been_forgotten);
     void granted(const waiter_ptr& waiter, domain::lock lock, time_point sent);
+    void answer_grant(const waiter_ptr& waiter, domain::lock lock, time_point sent);
     void withdraw(const waiter_ptr& waiter);
     static asio::awaitable<void> withdraw_for(self_ptr self, waiter_ptr waiter);
     void withdrew(const waiter_ptr& waiter, result<withdraw_outcome> outcome);
@@ -202,6 +207,8 @@ private:
     std::size_t standing_ = 0;  ///< Those that stand.
     /// Woken before the answer that says whose they are. Forgotten when nobody stands.
     std::unordered_set<std::int64_t> woken_early_;
+    /// In the same way: locks for places that no answer has named yet, and when the command was sent.
+    std::map<std::int64_t, std::pair<handover, time_point>> handed_early_;
     std::unordered_set<std::int64_t> strays_;  ///< Attachments of the last survey that are nobody's.
     std::vector<std::pair<queue_release_command, time_point>> undone_gifts_;  ///< And until when they are worth it.
     std::uint64_t surveys_ = 0;
@@ -302,7 +309,14 @@ void wait_registry::core::stood(const waiter_ptr& waiter, result<stand_outcome> 
                    outcome->answer);
         spread(std::move(outcome->wakes));
     }
-    if (standing_ == 0) woken_early_.clear();
+    if (standing_ == 0) nobody_stands();
+}
+
+/// What came early was for nobody here.
+void wait_registry::core::nobody_stands() {
+    woken_early_.clear();
+    for (auto& [number, early] : std::exchange(handed_early_, {}))
+        way_back(early.first.lock, true)();
 }
 
 void wait_registry::core::take_place(const waiter_ptr& waiter, queue_standing standing, time_point sent) {
@@ -324,6 +338,9 @@ void wait_registry::core::take_place(const waiter_ptr& waiter, queue_standing st
     waiter->missing = false;
     places_.insert_or_assign(number, waiter);
     if (woken_early_.erase(number) > 0) waiter->woken = true;
+    auto early = handed_early_.extract(number);
+    waiter->stage = stage::waiting;
+    if (early) return deliver(std::move(early.mapped().first), early.mapped().second);
     go_on(waiter);
 }
 
@@ -398,6 +415,12 @@ void wait_registry::core::place_lost(const waiter_ptr& waiter, bool may_have_bee
 }
 
 void wait_registry::core::granted(const waiter_ptr& waiter, domain::lock lock, time_point sent) {
+    // Its claim may find the grant that it has been answered already.
+    if (!waiter->served) answer_grant(waiter, std::move(lock), sent);
+    forget(waiter);
+}
+
+void wait_registry::core::answer_grant(const waiter_ptr& waiter, domain::lock lock, time_point sent) {
     lease_ends(*waiter->line, lock.expires_in() + milliseconds(1), sent);
     auto back = way_back(lock, true);
     if (waiter->client) {
@@ -408,7 +431,23 @@ void wait_registry::core::granted(const waiter_ptr& waiter, domain::lock lock, t
     } else {
         back();
     }
-    forget(waiter);
+}
+
+/// A command of the waiter's that is under way then finds no place any more, and is the last it does.
+void wait_registry::core::deliver(handover handed, time_point sent) {
+    const auto present = places_.find(handed.place_number);
+    if (present == places_.end() && someone_stands_for(handed.lock.resource())) {
+        const std::int64_t number = handed.place_number;
+        handed_early_.insert_or_assign(number, std::pair(std::move(handed), sent));
+        return;
+    }
+    if (present == places_.end() || present->second->place->attachment() != handed.attachment)
+        return way_back(handed.lock, true)();
+    const waiter_ptr waiter = present->second;
+    if (waiter->stage == stage::waiting) return granted(waiter, std::move(handed.lock), sent);
+    answer_grant(waiter, std::move(handed.lock), sent);
+    drop_place(*waiter);
+    waiter->served = true;
 }
 
 void wait_registry::core::withdraw(const waiter_ptr& waiter) {
@@ -671,7 +710,7 @@ void wait_registry::core::hand_over(service::line& line) {
 
 asio::awaitable<void> wait_registry::core::hand_over_for(self_ptr self, resource_name resource) {
     const auto sent = self->now();
-    hand_over_command command(resource);
+    hand_over_command command(resource, self->hands_over_at());
     auto outcome = co_await self->queue_.hand_over(std::move(command), sent + self->request_deadline_);
     self->handed_over(resource, std::move(outcome), sent);
 }
@@ -684,6 +723,7 @@ void wait_registry::core::handed_over(const resource_name& resource, result<hand
     if (!outcome) return;
     if (line != lines_.end() && outcome->ends_in)
         lease_ends(line->second, std::max(milliseconds(1), *outcome->ends_in), sent);
+    if (outcome->handed) deliver(std::move(*outcome->handed), sent);
     spread(std::move(outcome->wakes));
 }
 
@@ -777,6 +817,14 @@ asio::awaitable<void> wait_registry::settle(milliseconds limit) {
 
 void wait_registry::spread(std::vector<domain::wake> wakes) {
     core_->spread(std::move(wakes));
+}
+
+void wait_registry::deliver(handover handed, time_point sent) {
+    core_->deliver(std::move(handed), sent);
+}
+
+std::optional<node_id> wait_registry::hands_over_at() const {
+    return core_->hands_over_at();
 }
 
 bool wait_registry::awaited_here(const resource_name& resource) const {

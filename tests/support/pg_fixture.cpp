@@ -186,15 +186,17 @@ std::shared_ptr<pending<domain::leave_outcome>> node_database::start_leave(const
     return start(queue().leave(std::move(command), node_deadline(budget)));
 }
 
-std::shared_ptr<pending<domain::hand_over_outcome>> node_database::start_hand_over(const std::string& name) {
-    domain::hand_over_command command(resource(name));
+std::shared_ptr<pending<domain::hand_over_outcome>> node_database::start_hand_over(const std::string& name,
+                                                                                   std::optional<domain::node_id> at) {
+    domain::hand_over_command command(resource(name), at);
     return start(queue().hand_over(std::move(command), node_deadline(budget)));
 }
 
 std::shared_ptr<pending<domain::queue_release_outcome>> node_database::start_queue_release(
-    const std::string& name, const std::string& who, std::optional<domain::fencing_token> given_back) {
+    const std::string& name, const std::string& who, std::optional<domain::fencing_token> given_back,
+    std::optional<domain::node_id> at) {
     domain::release_command release(resource(name), owner(who), given_back);
-    domain::queue_release_command command(std::move(release), given_back.has_value());
+    domain::queue_release_command command(std::move(release), given_back.has_value(), at);
     return start(queue().release(std::move(command), node_deadline(budget)));
 }
 

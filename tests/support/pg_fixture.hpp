@@ -95,11 +95,12 @@ public:
                                                                 const std::string& key_text = "");
     std::shared_ptr<pending<domain::withdraw_outcome>> start_withdraw(const domain::place& place);
     std::shared_ptr<pending<domain::leave_outcome>> start_leave(const std::string& name, const std::string& who);
-    std::shared_ptr<pending<domain::hand_over_outcome>> start_hand_over(const std::string& name);
+    std::shared_ptr<pending<domain::hand_over_outcome>> start_hand_over(const std::string& name,
+                                                                        std::optional<domain::node_id> at = {});
     /// Given back where a token is named.
     std::shared_ptr<pending<domain::queue_release_outcome>> start_queue_release(
-        const std::string& name, const std::string& who,
-        std::optional<domain::fencing_token> given_back = std::nullopt);
+        const std::string& name, const std::string& who, std::optional<domain::fencing_token> given_back = std::nullopt,
+        std::optional<domain::node_id> at = {});
 
     /// Requires that the request stands; its place.
     domain::place must_stand(const std::string& name, const std::string& who);

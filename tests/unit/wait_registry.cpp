@@ -201,6 +201,12 @@ struct world {
         run();
         return outcome->result;
     }
+    /// As the queue says that it has granted the lock to the first place that ever was.
+    handover handed_to(const std::string& who) const {
+        const lock granted(resource("r"), owner(who), time.database, time.database + 30s, 30s,
+                           *fencing_token::parse(1'000));
+        return handover(1, 1, granted);
+    }
     std::string holder(const std::string& name = "r") {
         auto outcome = tests::wait_for(context, here_store.look(look_command(resource(name)), {}));
         return outcome->result() == look_result::found ? outcome->lock().owner().text() : "";
@@ -282,6 +288,82 @@ BOOST_AUTO_TEST_CASE(a_wake_that_comes_before_the_place_is_known_is_not_lost) {
     world.here.queue.let_go();
     world.run();
     BOOST_TEST(bob->granted());
+}
+
+// ---- Grants at once, by the node that is the waiter's own
+
+BOOST_AUTO_TEST_CASE(a_lock_that_was_handed_over_is_the_waiters_without_a_claim) {
+    world world;
+    const lock held = world.hold("alice");
+    const auto bob = world.wait_at(world.here, "bob");
+    world.pass(1'000ms);
+    world.here.registry->deliver(world.handed_to("bob"), world.time.steady - 100ms);
+    world.run();
+    BOOST_REQUIRE(bob->granted());
+    BOOST_TEST((bob->grant().lock.fencing_token() > held.fencing_token()));
+    BOOST_TEST(bob->grant().waited->count() == 900);
+    BOOST_TEST(world.here.registry->waiting() == 0u);
+    BOOST_TEST(world.here.queue.sent(queue_call::claim) == 0u);
+    BOOST_TEST(world.here.queue.sent(queue_call::release) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_that_was_handed_to_nobody_is_given_back) {
+    world world;
+    world.hold("alice");
+    const auto bob = world.wait_at(world.here, "bob");
+    auto handed = world.handed_to("bob");
+    world.hang_up(bob);
+    world.run();
+    world.here.registry->deliver(std::move(handed), world.time.steady);
+    world.run();
+    BOOST_TEST(bob->aborted);
+    BOOST_TEST(world.here.queue.sent(queue_call::release) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_that_is_handed_over_during_a_claim_is_answered_once) {
+    world world;
+    world.hold("alice");
+    const auto bob = world.wait_at(world.here, "bob");
+    auto handed = world.handed_to("bob");
+    world.here.queue.of(queue_call::claim).stops_before = true;
+    world.release(world.here, "alice");
+    BOOST_TEST(world.here.queue.sent(queue_call::claim) == 1u);
+    world.here.registry->deliver(std::move(handed), world.time.steady);
+    world.run();
+    BOOST_REQUIRE(bob->granted());
+    world.here.queue.let_go();  // This one is granted, too; nothing may be given back for it.
+    world.run();
+    BOOST_TEST(world.here.queue.sent(queue_call::release) == 0u);
+    BOOST_TEST(world.holder() == "bob");
+    BOOST_TEST(world.here.registry->waiting() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_that_is_handed_over_before_the_place_is_known_is_not_lost) {
+    world world;
+    world.hold("alice");
+    world.here.queue.of(queue_call::stand).stops_after = true;
+    const auto bob = world.wait_at(world.here, "bob");
+    world.here.registry->deliver(world.handed_to("bob"), world.time.steady);
+    world.run();
+    BOOST_TEST(!bob->ended());
+    BOOST_TEST(world.here.queue.sent(queue_call::release) == 0u);
+    world.here.queue.let_go();
+    world.run();
+    BOOST_TEST(bob->granted());
+}
+
+BOOST_AUTO_TEST_CASE(a_lock_that_is_handed_over_early_to_a_place_that_never_comes_is_given_back) {
+    world world;
+    world.hold("alice");
+    world.here.queue.of(queue_call::stand).stops_after = true;
+    const auto bob = world.wait_at(world.here, "bob");
+    auto handed = world.handed_to("bob");
+    handed.place_number += 1;
+    world.here.registry->deliver(std::move(handed), world.time.steady);
+    world.here.queue.let_go();
+    world.run();
+    BOOST_TEST(!bob->ended());
+    BOOST_TEST(world.here.queue.sent(queue_call::release) == 1u);
 }
 
 // ---- Refusals

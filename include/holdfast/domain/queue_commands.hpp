@@ -71,29 +71,36 @@ private:
 /// Offer the lock to the first living waiter if its lease has ended.
 class hand_over_command {
 public:
-    explicit hand_over_command(resource_name resource) : resource_(std::move(resource)) {}
+    /// `at` is the node that asks, if the clients of its waiters are connected: should the first one stand there, then
+    /// it is granted the lock at once, and needs no offer.
+    explicit hand_over_command(resource_name resource, std::optional<node_id> at = std::nullopt)
+        : resource_(std::move(resource)), at_(at) {}
 
     const resource_name& resource() const noexcept { return resource_; }
+    std::optional<node_id> at() const noexcept { return at_; }
 
 private:
     resource_name resource_;
+    std::optional<node_id> at_;
 };
 
 /// End a lease that somebody may wait for, and offer the lock to the first living waiter.
 class queue_release_command {
 public:
     /// Released at the holder's wish, or `given_back`: its answer could not be delivered; then only under its token,
-    /// and not if the grant has been answered again under its key since.
-    queue_release_command(release_command release, bool given_back)
-        : release_(std::move(release)), given_back_(given_back) {}
+    /// and not if the grant has been answered again under its key since. `at` as of hand_over_command.
+    queue_release_command(release_command release, bool given_back, std::optional<node_id> at = std::nullopt)
+        : release_(std::move(release)), given_back_(given_back), at_(at) {}
 
     const release_command& release() const noexcept { return release_; }
     const resource_name& resource() const noexcept { return release_.resource(); }
     bool given_back() const noexcept { return given_back_; }
+    std::optional<node_id> at() const noexcept { return at_; }
 
 private:
     release_command release_;
     bool given_back_;
+    std::optional<node_id> at_;
 };
 
 }  // namespace holdfast::domain

@@ -26,7 +26,7 @@ struct queue_grant {
 };
 
 /// The request has the place, `position` is 1 for the first, kept places counted, and the lease before it ends by
-/// itself after `ends_in` (at least 0).
+/// itself after `ends_in` (rounded up; at least 0).
 struct queue_standing {
     queue_standing(domain::place place, std::size_t position, std::chrono::milliseconds ends_in)
         : place(std::move(place)), position(position), ends_in(ends_in) {}
@@ -63,7 +63,8 @@ struct not_offered {
     bool is_kept;
 };
 
-/// Another request of the owner has taken the place over, or got the lock, or the owner has left.
+/// Another request of the owner has taken the place over, or got the lock, or the owner has left; or the place was kept
+/// too long. A claim whose own grant under its key is live is told that grant instead.
 struct place_gone {};
 
 using claim_outcome = std::variant<queue_grant, not_offered, place_gone>;
@@ -90,16 +91,28 @@ struct leave_outcome {
     std::vector<wake> wakes;
 };
 
+/// A waiter of the node that asked was granted the lock at once. Its place is gone.
+struct handover {
+    handover(std::int64_t place_number, std::int64_t attachment, domain::lock lock)
+        : place_number(place_number), attachment(attachment), lock(std::move(lock)) {}
+
+    std::int64_t place_number;
+    std::int64_t attachment;
+    domain::lock lock;
+};
+
 struct hand_over_outcome {
     /// When the lease (or offer) that stands now ends; nothing when nobody holds the lock and no living waiter is
     /// there.
     std::optional<std::chrono::milliseconds> ends_in;
     std::vector<wake> wakes;
+    std::optional<handover> handed = std::nullopt;
 };
 
 struct queue_release_outcome {
     release_result result = release_result::not_found;  ///< Never `awaited`.
     std::vector<wake> wakes;
+    std::optional<handover> handed = std::nullopt;
 };
 
 /// One place of a node, as the regular survey finds it.

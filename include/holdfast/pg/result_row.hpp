@@ -27,7 +27,10 @@ enum class column {
     place,
     attachment,
     position,
-    wakes
+    wakes,
+    handed_place,
+    handed_attachment,
+    handed_owner
 };
 
 /// Where a result has its columns: looked up once a result, since a look-up by name allocates.
@@ -35,9 +38,9 @@ class column_places {
 public:
     explicit column_places(const pqxx::result& result) {
         constexpr std::array<std::string_view, columns> names{
-            "ordinal",       "verdict",       "owner",        "holder",   "acquired_at_us",
-            "expires_at_us", "fencing_token", "stamp_age_us", "clock_us", "read_only",
-            "is_awaited",    "place",         "attachment",   "position", "wakes"};
+            "ordinal",       "verdict",      "owner",    "holder",       "acquired_at_us",    "expires_at_us",
+            "fencing_token", "stamp_age_us", "clock_us", "read_only",    "is_awaited",        "place",
+            "attachment",    "position",     "wakes",    "handed_place", "handed_attachment", "handed_owner"};
         places_.fill(absent);
         for (int place = 0; place < static_cast<int>(result.columns()); ++place)
             for (std::size_t which = 0; which < names.size(); ++which)
@@ -53,7 +56,7 @@ public:
 
 private:
     static constexpr int absent = -1;
-    static constexpr std::size_t columns = 15;
+    static constexpr std::size_t columns = 18;
     std::array<int, columns> places_{};
 };
 

@@ -49,6 +49,12 @@ public:
 
     /// Wakes for this node are acted on, those for others are announced.
     void spread(std::vector<domain::wake> wakes);
+    /// A waiter of this node was granted the lock by a command that was sent at `sent`: its client is answered. Where
+    /// nobody waits for that any more, the lock is given back.
+    void deliver(domain::handover handed, std::chrono::steady_clock::time_point sent);
+    /// This node, if locks may be handed to its waiters at once: those who are gone, or are about to be sent elsewhere,
+    /// are withdrawn.
+    std::optional<domain::node_id> hands_over_at() const;
 
     /// Gives a lock back that nobody but one request was granted, at once and not out of the queue: for
     /// grant::undelivered.
