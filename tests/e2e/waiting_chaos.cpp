@@ -44,7 +44,7 @@ constexpr milliseconds clearly_earlier = 2'000ms;
 
 std::chrono::seconds length_of_run() {
     const char* wanted = std::getenv("HOLDFAST_CHAOS_SECONDS");
-    return std::chrono::seconds(wanted ? std::atoi(wanted) : 60);
+    return std::chrono::seconds(wanted ? std::atoi(wanted) : 40);
 }
 
 /// One request that stood in line, from its sending to its answer.

@@ -468,7 +468,7 @@ BOOST_AUTO_TEST_CASE(partial_cancellation_is_not_understood) {
 
 BOOST_AUTO_TEST_CASE(a_locked_row_delays_only_those_who_ask_for_it) {
     pg::thread_settings settings;
-    settings.lock_timeout = 300ms;
+    settings.lock_timeout = 1500ms;
     fixture f(settings);
     f.connect();
     f.database.locked.insert("wedged");
@@ -480,11 +480,11 @@ BOOST_AUTO_TEST_CASE(a_locked_row_delays_only_those_who_ask_for_it) {
         BOOST_REQUIRE(f.run_until([&] { return other.ended; }));
         BOOST_TEST(other.result->has_value());
     }
-    BOOST_TEST((steady_clock::now() - start < 250ms));
-    BOOST_TEST(f.run_until([&] { return f.all_ended(); }, 2s));
+    BOOST_TEST((steady_clock::now() - start < 1200ms));
+    BOOST_TEST(f.run_until([&] { return f.all_ended(); }, 5s));
     for (int each = 0; each < 50; ++each) {
         BOOST_TEST(f.fates[static_cast<std::size_t>(each)].failed_with(errc::overloaded));
-        BOOST_TEST((f.fates[static_cast<std::size_t>(each)].at - start < 600ms));
+        BOOST_TEST((f.fates[static_cast<std::size_t>(each)].at - start < 4s));
     }
 }
 
