@@ -459,17 +459,12 @@ void session::watch_client() {
 }
 
 void session::look_at_client() {
-    const bool has_room = unread_->size() < limits::read_buffer_bytes_max;
-    if (has_room && read_at_once(*unread_) == io_result::closed) {
-        client_went();
-    } else if (unread_->size() < limits::read_buffer_bytes_max) {
-        watch_client();
-    } else if (has_peer_ended()) {
-        client_went();
-    } else {
-        // Unread bytes would wake every wait at once.
-        arm(limits::full_buffer_watch_interval);
-    }
+    const auto has_room = [this] { return unread_->size() < limits::read_buffer_bytes_max; };
+    const bool ended = has_room() ? read_at_once(*unread_) == io_result::closed : has_peer_ended();
+    if (ended) return client_went();
+    if (has_room()) return watch_client();
+    // Unread bytes would wake every wait at once.
+    arm(limits::full_buffer_watch_interval);
 }
 
 void session::client_went() {

@@ -15,10 +15,10 @@ bool follow(const operation& leader, operation& follower) {
     return std::visit(
         [&](const auto& command) {
             using kind = std::decay_t<decltype(command)>;
-            if constexpr (std::is_same_v<kind, queue_command>) {
-                return false;  // What it would answer depends on more than the lock's row.
-            } else if constexpr (std::is_same_v<kind, domain::look_command> || std::is_same_v<kind, announce_command>) {
-                return false;  // These stand in no line.
+            // What a queue would answer depends on more than the lock's row; looks and announcements stand in no line.
+            if constexpr (std::is_same_v<kind, queue_command> || std::is_same_v<kind, domain::look_command> ||
+                          std::is_same_v<kind, announce_command>) {
+                return false;
             } else {
                 auto outcome = store::follow(*leader.after, command);
                 if (outcome) follower.result.emplace(std::move(*outcome));

@@ -9,7 +9,7 @@ namespace {
 
 class steady_alarm final : public alarm {
 public:
-    explicit steady_alarm(boost::asio::any_io_executor executor) : timer_(std::move(executor)) {}
+    explicit steady_alarm(const boost::asio::any_io_executor& executor) : timer_(executor) {}
 
     time_point now() const override { return std::chrono::steady_clock::now(); }
 
@@ -36,8 +36,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<alarm> make_alarm(boost::asio::any_io_executor executor) {
-    return std::make_unique<steady_alarm>(std::move(executor));
+std::unique_ptr<alarm> make_alarm(const boost::asio::any_io_executor& executor) {
+    return std::make_unique<steady_alarm>(executor);
 }
 
 }  // namespace holdfast::service

@@ -24,7 +24,7 @@ public:
 };
 
 /// The real one: std::chrono::steady_clock and a timer.
-std::unique_ptr<alarm> make_alarm(boost::asio::any_io_executor executor);
+std::unique_ptr<alarm> make_alarm(const boost::asio::any_io_executor& executor);
 
 }  // namespace holdfast::service
 
