@@ -62,7 +62,7 @@ public:
         metrics_.ask_state([this] { return node_state{ready(), database_.waiting(), registry_.waiting()}; });
     }
 
-    bool ready() const noexcept override { return !is_draining_ && database_.writable(); }
+    bool ready() const noexcept override { return !is_draining_ && database_.ready(); }
     bool draining() const noexcept override { return is_draining_; }
 
     int run();

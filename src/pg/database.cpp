@@ -65,7 +65,9 @@ public:
 
     std::size_t waiting() const { return threads_.waiting(); }
 
-    bool writable() const noexcept { return monitor_ && monitor_->writable() && threads_.connected(); }
+    bool ready() const noexcept {
+        return monitor_ && monitor_->writable() && threads_.connected() && heartbeat_.last_beat();
+    }
 
     boost::asio::awaitable<void> stop(std::chrono::milliseconds limit) {
         if (monitor_) monitor_->request_stop();
@@ -139,8 +141,8 @@ store::wait_queue& database::queue() noexcept {
     return implementation_->queue();
 }
 
-bool database::writable() const noexcept {
-    return implementation_->writable();
+bool database::ready() const noexcept {
+    return implementation_->ready();
 }
 
 std::size_t database::waiting() const {

@@ -500,6 +500,19 @@ BOOST_FIXTURE_TEST_CASE(waiters_behind_the_balancer_move_when_their_node_ends, b
     BOOST_TEST((nodes[0]->wait_for_exit(20s) == 0));
 }
 
+BOOST_FIXTURE_TEST_CASE(a_node_is_ready_only_once_requests_can_wait_there, own_nodes) {
+    postgres_cluster& cluster = postgres_cluster::shared();
+    cluster.psql("ALTER TABLE holdfast.nodes RENAME TO nodes_away", database);
+    const node late(cluster.url(database), {}, node::wait_for::listening);
+    lock_client client(late.port());
+    BOOST_REQUIRE(wait_until(5s, [&] { return client.acquire(resource, "holder", 60).status == 200; }));
+    BOOST_TEST(!late.wait_until_ready(500ms));
+    cluster.psql("ALTER TABLE holdfast.nodes_away RENAME TO nodes", database);
+    BOOST_REQUIRE(late.wait_until_ready(5s));
+    const waiter next(late.port(), resource, "next");
+    BOOST_TEST(stand(database, resource, 1));
+}
+
 // ---- notifications
 
 BOOST_FIXTURE_TEST_CASE(lost_notifications_delay_a_handover_by_a_survey_at_most, own_nodes) {

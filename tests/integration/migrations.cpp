@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(a_schema_newer_than_the_binary_is_refused) {
         tests::node_database node(with, false);
         BOOST_TEST(node.run_until(5s, [&] { return !node.refused().empty(); }));
         BOOST_TEST(node.refused().find("9999") != std::string::npos);
-        BOOST_TEST(!node.database().writable());
+        BOOST_TEST(!node.database().ready());
     }
 }
 
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(without_migrate_on_start_a_node_waits_for_the_schema) {
     settings.migrate_on_start = false;
     tests::node_database node(settings, false);
     node.run_for(500ms);
-    BOOST_TEST(!node.database().writable());
+    BOOST_TEST(!node.database().ready());
     BOOST_TEST(node.refused() == "");
     const auto refused = node.acquire({tests::resource("a"), tests::owner("o"), tests::seconds(30)});
     BOOST_TEST((refused.error() == domain::errc::unavailable));

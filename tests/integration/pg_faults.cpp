@@ -52,7 +52,7 @@ pg::database_settings one_connection(const tests::postgres_cluster& cluster = te
 /// The database serves this node again within the promised time.
 void must_recover(tests::node_database& node, const std::string& name = "after the fault") {
     const auto start = steady_clock::now();
-    BOOST_TEST(node.run_until(recovery, [&] { return node.database().writable(); }));
+    BOOST_TEST(node.run_until(recovery, [&] { return node.database().ready(); }));
     bool granted = false;
     while (!granted && steady_clock::now() - start < recovery) {
         const auto answer = node.acquire({tests::resource(name), tests::owner("alice"), tests::seconds(30)});
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(database_down_is_unavailable_at_once_and_recovers) {
     const auto held = node.must_acquire("held", "alice", 600);
     for (int round = 0; round < 2; ++round) {
         round == 0 ? cluster.stop() : cluster.crash();
-        BOOST_TEST(node.run_until(2s, [&] { return !node.database().writable(); }));
+        BOOST_TEST(node.run_until(2s, [&] { return !node.database().ready(); }));
         node.run_for(1s);  // every thread has found out
         for (int each = 0; each < 5; ++each) {
             const auto acquire = node.start_acquire("a", "alice");
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_frozen_database_is_unknown_or_unavailable_and_recovers) {
         BOOST_TEST(!command->failed_with(errc::internal));
         BOOST_TEST(command->took.count() < 1'500);
     }
-    BOOST_TEST(node.run_until(3s, [&] { return !node.database().writable(); }));
+    BOOST_TEST(node.run_until(3s, [&] { return !node.database().ready(); }));
     node.run_for(1s);
     cluster.thaw();
     node.budget = 5s;
@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(a_database_that_turns_read_only_is_unavailable_for_looks_to
         BOOST_TEST(renew->failed_with(errc::unavailable));
         BOOST_TEST(release->failed_with(errc::unavailable));
     }
-    BOOST_TEST(node.run_until(2s, [&] { return !node.database().writable(); }));
+    BOOST_TEST(node.run_until(2s, [&] { return !node.database().ready(); }));
     cluster.psql("ALTER SYSTEM RESET default_transaction_read_only");
     cluster.psql("SELECT pg_reload_conf()");
     must_recover(node);
@@ -376,10 +376,10 @@ BOOST_AUTO_TEST_CASE(a_role_that_may_not_write_is_not_ready) {
 
     cluster.psql("ALTER TABLE " + table + " OWNER TO holdfast", database);
     cluster.psql("GRANT SELECT, INSERT ON " + table + " TO clerk", database);
-    BOOST_TEST(node.run_until(3s, [&] { return !node.database().writable(); }));
+    BOOST_TEST(node.run_until(3s, [&] { return !node.database().ready(); }));
 
     cluster.psql("GRANT UPDATE ON " + table + " TO clerk", database);
-    BOOST_TEST(node.run_until(3s, [&] { return node.database().writable(); }));
+    BOOST_TEST(node.run_until(3s, [&] { return node.database().ready(); }));
 }
 
 BOOST_AUTO_TEST_CASE(a_read_only_database_at_start_is_unavailable_until_it_is_writable) {
@@ -390,7 +390,7 @@ BOOST_AUTO_TEST_CASE(a_read_only_database_at_start_is_unavailable_until_it_is_wr
     cluster.psql("ALTER DATABASE \"" + database + "\" SET default_transaction_read_only = on");
     tests::node_database node(settings, false);
     node.run_for(700ms);
-    BOOST_TEST(!node.database().writable());
+    BOOST_TEST(!node.database().ready());
     BOOST_TEST((node.look(domain::look_command(tests::resource("a"))).error() == errc::unavailable));
     BOOST_TEST(
         (node.acquire({tests::resource("a"), tests::owner("o"), tests::seconds(30)}).error() == errc::unavailable));
@@ -415,7 +415,7 @@ BOOST_AUTO_TEST_CASE(out_of_connections_is_unavailable_and_recovers) {
     limited.url = "host=127.0.0.1 port=" + std::to_string(cluster.port()) + " dbname=" + database + " user=" + role;
     tests::node_database node(limited, false);
     node.run_for(500ms);
-    BOOST_TEST(!node.database().writable());
+    BOOST_TEST(!node.database().ready());
     BOOST_TEST(
         (node.acquire({tests::resource("a"), tests::owner("o"), tests::seconds(30)}).error() == errc::unavailable));
     cluster.psql("ALTER DATABASE \"" + database + "\" CONNECTION LIMIT 50");

@@ -739,7 +739,7 @@ BOOST_AUTO_TEST_CASE(a_listener_that_hears_nothing_is_noticed_by_its_own_beats) 
     BOOST_TEST(node.run_until(4s, [&] { return node.journal().count("listener_lost") == 1u; }));
     gate.pass();
     BOOST_TEST(node.run_until(5s, [&] { return node.journal().count("listening_to_nodes") == 2u; }));
-    BOOST_TEST(node.database().writable());
+    BOOST_TEST(node.database().ready());
 }
 
 BOOST_AUTO_TEST_CASE(a_node_that_cannot_say_that_it_lives_does_not_take_itself_for_living) {

@@ -39,8 +39,10 @@ public:
     /// The waiting lines, and what is heard about them. listen() belongs before start().
     store::wait_queue& queue() noexcept;
 
-    /// True when a probe within the last moments found the session writable and a connection for commands is up.
-    bool writable() const noexcept;
+    /// True when a probe within the last moments found the session writable, a connection for commands is up, and the
+    /// others have been told of this node, so that requests can wait here. A heartbeat that is lost later makes waiting
+    /// `unavailable` and nothing else.
+    bool ready() const noexcept;
 
     /// How many commands wait for a connection thread.
     std::size_t waiting() const;
