@@ -86,7 +86,7 @@ node_database::node_database(pg::database_settings settings, bool wait) : settin
     };
     database_->queue().listen(std::move(events));
     database_->start([this](std::string reason) { refused_ = std::move(reason); });
-    if (wait && !wait_writable()) throw std::runtime_error("the database did not become writable:\n" + journal_.all());
+    if (wait && !wait_ready()) throw std::runtime_error("the database did not become writable:\n" + journal_.all());
 }
 
 node_database::~node_database() {
@@ -102,7 +102,7 @@ void node_database::run_for(milliseconds length) {
 }
 
 bool node_database::wait_writable(milliseconds limit) {
-    return run_until(limit, [&] { return database_->writable(); });
+    return run_until(limit, [&] { return database_->ready(); });
 }
 
 void node_database::stop(milliseconds limit) {
