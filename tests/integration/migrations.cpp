@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(without_migrate_on_start_a_node_waits_for_the_schema) {
     const auto refused = node.acquire({tests::resource("a"), tests::owner("o"), tests::seconds(30)});
     BOOST_TEST((refused.error() == domain::errc::unavailable));
     pg::migrate(settings);
-    BOOST_TEST(node.wait_writable(3s));
+    BOOST_TEST(node.wait_ready(3s));
     node.must_acquire("a", "o", 30);
 }
 
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(five_nodes_start_on_an_empty_database) {
     for (int node = 0; node < 5; ++node)
         nodes.push_back(std::make_unique<tests::node_database>(settings, false));
     for (auto& node : nodes)
-        BOOST_TEST(node->wait_writable(10s));
+        BOOST_TEST(node->wait_ready(10s));
     std::size_t migrated = 0;
     for (auto& node : nodes)
         migrated += node->journal().count("schema_migrated");

@@ -86,7 +86,7 @@ node_database::node_database(pg::database_settings settings, bool wait) : settin
     };
     database_->queue().listen(std::move(events));
     database_->start([this](std::string reason) { refused_ = std::move(reason); });
-    if (wait && !wait_ready()) throw std::runtime_error("the database did not become writable:\n" + journal_.all());
+    if (wait && !wait_ready()) throw std::runtime_error("the database did not become ready:\n" + journal_.all());
 }
 
 node_database::~node_database() {
@@ -101,7 +101,7 @@ void node_database::run_for(milliseconds length) {
     }
 }
 
-bool node_database::wait_writable(milliseconds limit) {
+bool node_database::wait_ready(milliseconds limit) {
     return run_until(limit, [&] { return database_->ready(); });
 }
 

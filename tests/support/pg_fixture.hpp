@@ -135,7 +135,7 @@ public:
         }
         return true;
     }
-    bool wait_writable(std::chrono::milliseconds limit = std::chrono::milliseconds(10'000));
+    bool wait_ready(std::chrono::milliseconds limit = std::chrono::milliseconds(10'000));
     void stop(std::chrono::milliseconds limit = std::chrono::milliseconds(2'000));
 
 private:
