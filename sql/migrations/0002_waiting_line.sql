@@ -103,8 +103,14 @@ DECLARE
     offer_length CONSTANT interval := '2 s';
     kept_for CONSTANT interval := '5 s';
     dead_after CONSTANT interval := '3 s';
-    locked text[];
-    command record;
+    -- The command at hand.
+    its_kind text;
+    its_resource text COLLATE "C";
+    its_owner text COLLATE "C";
+    its_node bigint;
+    its_key text COLLATE "C";
+    locked {schema}.distributed_locks[];        -- The locks that are ours, by resource.
+    next_locked integer := 1;
     lease {schema}.distributed_locks%ROWTYPE;   -- As it will be written when the resource's last command is done.
     before {schema}.distributed_locks%ROWTYPE;
     is_there boolean;
@@ -115,52 +121,59 @@ DECLARE
     settles boolean;                            -- If nobody holds the lock then, it goes to the first living waiter.
     mine {schema}.waiters%ROWTYPE;
     first {schema}.waiters%ROWTYPE;
+    first_lives boolean;
     ends_offer boolean;
+    has_left boolean;                           -- Somebody's place has gone.
     passed_over text;
 BEGIN
-    PERFORM set_config('lock_timeout', lock_wait, true);
+    -- Each statement in here costs what a look-up in an index does; an expression without a table next to nothing.
+    lock_wait := set_config('lock_timeout', lock_wait, true);
     IF skip_locked THEN
-        locked := ARRAY(SELECT l.resource FROM {schema}.distributed_locks AS l WHERE l.resource = ANY (resources)
+        locked := ARRAY(SELECT l FROM {schema}.distributed_locks AS l WHERE l.resource = ANY (resources)
             ORDER BY l.resource FOR UPDATE SKIP LOCKED);
     ELSE
-        locked := ARRAY(SELECT l.resource FROM {schema}.distributed_locks AS l WHERE l.resource = ANY (resources)
+        locked := ARRAY(SELECT l FROM {schema}.distributed_locks AS l WHERE l.resource = ANY (resources)
             ORDER BY l.resource FOR UPDATE);
     END IF;
 
     -- A lock that nobody held lately has no row yet: an ended one will do. In order, as everybody inserts.
-    IF EXISTS (SELECT FROM unnest(kinds, resources) AS g (kind, resource)
-            WHERE g.kind = 'stand' AND g.resource <> ALL (locked)) THEN
+    IF cardinality(locked) < cardinality(resources) AND 'stand' = ANY (kinds) THEN
         INSERT INTO {schema}.distributed_locks (resource, owner, acquired_at, expires_at, released, fencing_token)
         SELECT DISTINCT ON (g.resource COLLATE "C") g.resource, g.owner, clock_timestamp(), clock_timestamp(), true,
             nextval({fencing_tokens})
         FROM unnest(kinds, resources, owners) AS g (kind, resource, owner)
-        WHERE g.kind = 'stand' AND g.resource <> ALL (locked)
+        WHERE g.kind = 'stand'
             AND NOT EXISTS (SELECT FROM {schema}.distributed_locks AS l WHERE l.resource = g.resource)
         ORDER BY g.resource COLLATE "C"
         ON CONFLICT (resource) DO NOTHING;
-        locked := ARRAY(SELECT l.resource FROM {schema}.distributed_locks AS l WHERE l.resource = ANY (resources)
+        locked := ARRAY(SELECT l FROM {schema}.distributed_locks AS l WHERE l.resource = ANY (resources)
             ORDER BY l.resource FOR UPDATE SKIP LOCKED);
     END IF;
 
-    FOR command IN
-        SELECT g.*, nullif(g.raw_key, '') AS key, to_timestamp(g.not_after / 1000000.0::float8) AS until,
-            lag(g.resource) OVER w IS DISTINCT FROM g.resource AS is_first,
-            lead(g.resource) OVER w IS DISTINCT FROM g.resource AS is_last
-        FROM unnest(kinds, resources, owners, ttls, keys, nodes, places, attachments, tokens, limits) WITH ORDINALITY
-            AS g (kind, resource, owner, ttl, raw_key, node, place, attachment, token, not_after, ordinal)
-        WINDOW w AS (ORDER BY g.ordinal)
-        ORDER BY g.ordinal
-    LOOP
-        IF command.is_first THEN
-            SELECT * INTO lease FROM {schema}.distributed_locks AS l WHERE l.resource = command.resource;
-            is_there := FOUND;
-            is_ours := command.resource = ANY (locked);
+    FOR i IN 1 .. cardinality(kinds) LOOP
+        its_kind := kinds[i];
+        its_resource := resources[i];
+        its_owner := owners[i];
+        its_node := nodes[i];
+        its_key := nullif(keys[i], '');
+        IF resources[i - 1] IS DISTINCT FROM its_resource THEN
+            WHILE (locked[next_locked]).resource < its_resource LOOP
+                next_locked := next_locked + 1;
+            END LOOP;
+            lease := locked[next_locked];
+            is_ours := lease.resource IS NOT DISTINCT FROM its_resource;
+            is_there := is_ours;
+            IF NOT is_ours THEN
+                lease := NULL;
+                is_there := EXISTS (SELECT FROM {schema}.distributed_locks AS l WHERE l.resource = its_resource);
+            END IF;
             may_wait := lease.waiting;
+            has_left := false;
             before := lease;
         END IF;
 
         clock := clock_timestamp();
-        out_ordinal := command.ordinal;
+        out_ordinal := i;
         out_place := 0;
         out_attachment := 0;
         out_position := 0;
@@ -174,46 +187,47 @@ BEGIN
         is_live := is_ours AND NOT lease.released AND lease.expires_at > clock;
 
         -- What the command does before the lock is handed over, or instead of that.
-        IF clock > command.until THEN
+        IF clock > to_timestamp(limits[i] / 1000000.0::float8) THEN
             out_verdict := 'late';
-        ELSIF is_there AND NOT is_ours OR command.kind = 'stand' AND NOT is_there THEN
+        ELSIF is_there AND NOT is_ours OR its_kind = 'stand' AND NOT is_there THEN
             out_verdict := 'busy';
         ELSIF NOT is_there THEN
-            out_verdict := CASE command.kind WHEN 'claim' THEN 'gone' WHEN 'withdraw' THEN 'gone' WHEN 'hand_over' THEN 'free'
+            out_verdict := CASE its_kind WHEN 'claim' THEN 'gone' WHEN 'withdraw' THEN 'gone' WHEN 'hand_over' THEN 'free'
                 ELSE 'not_found' END;
 
-        ELSIF command.kind = 'stand' THEN
+        ELSIF its_kind = 'stand' THEN
             IF may_wait THEN
-                SELECT * INTO mine FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.owner = command.owner;
+                SELECT * INTO mine FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.owner = its_owner;
                 -- Kept too long, or its node died too long ago: a place no more.
                 IF mine.kept_until <= clock OR mine.place IS NOT NULL AND mine.kept_until IS NULL AND NOT EXISTS (
                         SELECT FROM {schema}.nodes AS n
                         WHERE n.node = mine.node AND n.beat_at > clock - dead_after - kept_for) THEN
-                    DELETE FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.place = mine.place;
+                    DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = mine.place;
                     mine := NULL;
+                    has_left := true;
                 END IF;
             END IF;
-            IF is_live AND lease.owner = command.owner AND lease.idempotency_key = command.key THEN
+            IF is_live AND lease.owner = its_owner AND lease.idempotency_key = its_key THEN
                 out_verdict := 'granted';
                 -- From now on more than one answer has told of this grant: nobody may give it back.
                 lease.in_delivery := NULL;
-            ELSIF is_live AND lease.owner = command.owner AND lease.offered_place = mine.place THEN
+            ELSIF is_live AND lease.owner = its_owner AND lease.offered_place = mine.place THEN
                 out_verdict := 'confirmed';
-            ELSIF is_live AND lease.owner = command.owner THEN
+            ELSIF is_live AND lease.owner = its_owner THEN
                 out_verdict := 'granted anew';
             ELSE
                 out_verdict := 'standing';
                 settles := true;
             END IF;
 
-        ELSIF command.kind = 'claim' THEN
-            SELECT * INTO mine FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.place = command.place;
-            IF mine.place IS NOT NULL AND mine.attachment = command.attachment THEN
+        ELSIF its_kind = 'claim' THEN
+            SELECT * INTO mine FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = places[i];
+            IF mine.place IS NOT NULL AND mine.attachment = attachments[i] THEN
                 out_verdict := CASE WHEN mine.kept_until IS NOT NULL THEN 'kept'
-                    WHEN is_live AND lease.offered_place = mine.place AND lease.owner = command.owner THEN 'confirmed'
+                    WHEN is_live AND lease.offered_place = mine.place AND lease.owner = its_owner THEN 'confirmed'
                     ELSE 'not_offered' END;
-            ELSIF is_live AND lease.offered_place IS NULL AND lease.owner = command.owner
-                    AND (lease.idempotency_key = command.key OR lease.in_delivery = command.attachment) THEN
+            ELSIF is_live AND lease.offered_place IS NULL AND lease.owner = its_owner
+                    AND (lease.idempotency_key = its_key OR lease.in_delivery = attachments[i]) THEN
                 out_verdict := 'granted';
                 lease.in_delivery := NULL;
                 mine := NULL;
@@ -221,41 +235,43 @@ BEGIN
                 out_verdict := 'gone';
             END IF;
 
-        ELSIF command.kind = 'withdraw' THEN
+        ELSIF its_kind = 'withdraw' THEN
             UPDATE {schema}.waiters AS w SET kept_until = clock + kept_for
-            WHERE w.resource = command.resource AND w.place = command.place AND w.attachment = command.attachment
+            WHERE w.resource = its_resource AND w.place = places[i] AND w.attachment = attachments[i]
             RETURNING * INTO mine;
             out_verdict := CASE WHEN mine.place IS NULL THEN 'gone' ELSE 'kept' END;
             settles := mine.place IS NOT NULL;
             ends_offer := is_live AND lease.offered_place = mine.place;
 
-        ELSIF command.kind = 'leave' THEN
-            DELETE FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.owner = command.owner
+        ELSIF its_kind = 'leave' THEN
+            DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.owner = its_owner
             RETURNING * INTO mine;
             out_verdict := CASE WHEN mine.place IS NULL OR mine.kept_until <= clock THEN 'not_found' ELSE 'left' END;
             settles := mine.place IS NOT NULL;
+            has_left := has_left OR settles;
             ends_offer := is_live AND lease.offered_place = mine.place;
             IF mine.place IS NOT NULL AND mine.kept_until IS NULL THEN
                 out_wakes := mine.node || ' ' || mine.place || ';';
             END IF;
 
-        ELSIF command.kind IN ('hand_over', 'tidy') THEN
+        ELSIF its_kind IN ('hand_over', 'tidy') THEN
             out_verdict := 'held';
             settles := true;
-            IF command.kind = 'tidy' THEN
+            IF its_kind = 'tidy' THEN
                 DELETE FROM {schema}.waiters AS w
-                WHERE w.resource = command.resource
+                WHERE w.resource = its_resource
                     AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
                         SELECT FROM {schema}.nodes AS n
                         WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
+                has_left := has_left OR FOUND;
             END IF;
 
-        ELSIF NOT is_live OR lease.offered_place IS NOT NULL AND lease.owner = command.owner THEN
+        ELSIF NOT is_live OR lease.offered_place IS NOT NULL AND lease.owner = its_owner THEN
             -- An offer that was not confirmed is no lock of its owner yet.
             out_verdict := 'not_found';
             settles := NOT is_live;
-        ELSIF lease.owner <> command.owner OR command.token >= 0 AND command.token <> lease.fencing_token
-                OR command.kind = 'give_back' AND lease.in_delivery IS NULL THEN
+        ELSIF lease.owner <> its_owner OR tokens[i] >= 0 AND tokens[i] <> lease.fencing_token
+                OR its_kind = 'give_back' AND lease.in_delivery IS NULL THEN
             out_verdict := 'forbidden';
         ELSE
             out_verdict := 'released';
@@ -278,17 +294,36 @@ BEGIN
                 IF lease.offered_place IS NOT NULL THEN
                     -- An offer that nobody confirmed: its place keeps its order only, until it is asked for again.
                     UPDATE {schema}.waiters AS w SET kept_until = clock + kept_for
-                    WHERE w.resource = command.resource AND w.place = lease.offered_place AND w.kept_until IS NULL
+                    WHERE w.resource = its_resource AND w.place = lease.offered_place AND w.kept_until IS NULL
                     RETURNING w.node || ' ' || w.place || ';' INTO passed_over;
                     out_wakes := out_wakes || coalesce(passed_over, '');
                     lease.offered_place := NULL;
                 END IF;
-                SELECT w.* INTO first
+                SELECT w.place, w.node, w.attachment, w.owner, w.ttl_seconds, w.idempotency_key,
+                    w.kept_until IS NULL AND n.node IS NOT NULL
+                INTO first.place, first.node, first.attachment, first.owner, first.ttl_seconds, first.idempotency_key,
+                    first_lives
                 FROM {schema}.waiters AS w
-                JOIN {schema}.nodes AS n ON n.node = w.node AND n.beat_at > clock - dead_after
-                WHERE w.resource = command.resource AND w.kept_until IS NULL
+                LEFT JOIN {schema}.nodes AS n ON n.node = w.node AND n.beat_at > clock - dead_after
+                WHERE w.resource = its_resource
                 ORDER BY w.place
                 LIMIT 1;
+                IF NOT first_lives THEN
+                    SELECT w.* INTO first
+                    FROM {schema}.waiters AS w
+                    JOIN {schema}.nodes AS n ON n.node = w.node AND n.beat_at > clock - dead_after
+                    WHERE w.resource = its_resource AND w.kept_until IS NULL
+                    ORDER BY w.place
+                    LIMIT 1;
+                    -- Places that are none any more, as far as they were in the way.
+                    DELETE FROM {schema}.waiters AS w
+                    WHERE w.resource = its_resource AND w.place < coalesce(first.place, 9223372036854775807)
+                        AND w.place IS DISTINCT FROM mine.place
+                        AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
+                            SELECT FROM {schema}.nodes AS n
+                            WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
+                    has_left := true;
+                END IF;
             END IF;
             IF out_verdict = 'standing' AND (first.place IS NULL OR first.place >= mine.place) THEN
                 out_verdict := 'granted anew';
@@ -298,12 +333,12 @@ BEGIN
                 lease.fencing_token := nextval({fencing_tokens});
                 lease.released := false;
                 is_live := true;
-                IF first.node = command.node AND command.kind <> 'stand' THEN
+                IF first.node = its_node AND its_kind <> 'stand' THEN
                     lease.expires_at := clock + make_interval(secs => first.ttl_seconds);
                     lease.idempotency_key := first.idempotency_key;
                     lease.in_delivery := first.attachment;
                     lease.offered_place := NULL;
-                    DELETE FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.place = first.place;
+                    DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = first.place;
                     out_handed_place := first.place;
                     out_handed_attachment := first.attachment;
                     out_handed_owner := first.owner;
@@ -315,35 +350,26 @@ BEGIN
                     out_wakes := out_wakes || first.node || ' ' || first.place || ';';
                 END IF;
             END IF;
-            -- Places that are none any more, as far as they were in the way.
-            IF may_wait THEN
-                DELETE FROM {schema}.waiters AS w
-                WHERE w.resource = command.resource AND w.place < coalesce(first.place, 9223372036854775807)
-                    AND w.place IS DISTINCT FROM mine.place
-                    AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
-                        SELECT FROM {schema}.nodes AS n
-                        WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
-            END IF;
         END IF;
 
         IF out_verdict IN ('confirmed', 'granted anew') THEN
             IF out_verdict = 'granted anew' THEN
                 lease.fencing_token := nextval({fencing_tokens});
             END IF;
-            lease.owner := command.owner;
+            lease.owner := its_owner;
             lease.acquired_at := clock;
-            lease.expires_at := clock + make_interval(secs => command.ttl);
-            lease.idempotency_key := command.key;
+            lease.expires_at := clock + make_interval(secs => ttls[i]);
+            lease.idempotency_key := its_key;
             lease.released := false;
             -- No attachment: the claim that is answered here is not answered twice.
-            lease.in_delivery := CASE WHEN command.kind = 'claim' OR command.node >= 0 THEN 0 END;
+            lease.in_delivery := CASE WHEN its_kind = 'claim' OR its_node >= 0 THEN 0 END;
             lease.offered_place := NULL;
             is_live := true;
             out_verdict := 'granted';
             IF mine.place IS NOT NULL THEN
-                DELETE FROM {schema}.waiters AS w WHERE w.resource = command.resource AND w.place = mine.place;
+                DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = mine.place;
             END IF;
-            IF command.kind = 'stand' AND may_wait THEN
+            IF its_kind = 'stand' AND may_wait THEN
                 -- The owner's older request is over, and for the others the end of the lease has moved.
                 IF mine.kept_until IS NULL AND mine.place IS NOT NULL THEN
                     out_wakes := out_wakes || mine.node || ' ' || mine.place || ';';
@@ -351,38 +377,38 @@ BEGIN
                 out_wakes := out_wakes || coalesce((
                     SELECT string_agg(f.node || ' ' || f.place || ';', '')
                     FROM (SELECT w.node, min(w.place) AS place FROM {schema}.waiters AS w
-                        WHERE w.resource = command.resource AND w.kept_until IS NULL GROUP BY w.node) AS f), '');
+                        WHERE w.resource = its_resource AND w.kept_until IS NULL GROUP BY w.node) AS f), '');
             END IF;
 
-        ELSIF out_verdict = 'standing' AND command.node < 0 THEN
+        ELSIF out_verdict = 'standing' AND its_node < 0 THEN
             out_verdict := 'refused';
         ELSIF out_verdict = 'standing' AND mine.place IS NOT NULL THEN
             IF mine.kept_until IS NULL THEN
                 out_wakes := out_wakes || mine.node || ' ' || mine.place || ';';
             END IF;
             UPDATE {schema}.waiters AS w
-            SET node = command.node, attachment = nextval({attachments}), kept_until = NULL, ttl_seconds = command.ttl,
-                idempotency_key = command.key
-            WHERE w.resource = command.resource AND w.place = mine.place
+            SET node = its_node, attachment = nextval({attachments}), kept_until = NULL, ttl_seconds = ttls[i],
+                idempotency_key = its_key
+            WHERE w.resource = its_resource AND w.place = mine.place
             RETURNING * INTO mine;
         ELSIF out_verdict = 'standing' THEN
             out_position := CASE WHEN may_wait
                 THEN (SELECT count(*) FROM {schema}.waiters AS w
-                    WHERE w.resource = command.resource AND (w.kept_until IS NULL OR w.kept_until > clock)) ELSE 0 END + 1;
+                    WHERE w.resource = its_resource AND (w.kept_until IS NULL OR w.kept_until > clock)) ELSE 0 END + 1;
             IF out_position > places_max THEN
                 DELETE FROM {schema}.waiters AS w
-                WHERE w.resource = command.resource
+                WHERE w.resource = its_resource
                     AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
                         SELECT FROM {schema}.nodes AS n
                         WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
-                out_position := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = command.resource) + 1;
+                out_position := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource) + 1;
             END IF;
             IF out_position > places_max THEN
                 out_verdict := 'full';
             ELSE
                 INSERT INTO {schema}.waiters (resource, place, owner, node, attachment, ttl_seconds, idempotency_key)
-                VALUES (command.resource, nextval({places}), command.owner, command.node, nextval({attachments}),
-                    command.ttl, command.key)
+                VALUES (its_resource, nextval({places}), its_owner, its_node, nextval({attachments}),
+                    ttls[i], its_key)
                 RETURNING * INTO mine;
                 may_wait := true;
             END IF;
@@ -395,7 +421,7 @@ BEGIN
             out_attachment := mine.attachment;
             IF out_position = 0 THEN
                 out_position := (SELECT count(*) FROM {schema}.waiters AS w
-                    WHERE w.resource = command.resource AND w.place <= mine.place
+                    WHERE w.resource = its_resource AND w.place <= mine.place
                         AND (w.kept_until IS NULL OR w.kept_until > clock));
             END IF;
         END IF;
@@ -405,17 +431,16 @@ BEGIN
         out_expires_at := CASE WHEN is_live THEN lease.expires_at ELSE clock END;
         RETURN NEXT;
 
-        IF command.is_last AND is_ours THEN
-            IF may_wait THEN
-                lease.waiting := EXISTS (SELECT FROM {schema}.waiters AS w WHERE w.resource = command.resource);
-            END IF;
-            IF lease IS DISTINCT FROM before THEN
+        IF resources[i + 1] IS DISTINCT FROM its_resource AND is_ours THEN
+            IF lease IS DISTINCT FROM before OR may_wait <> before.waiting OR has_left THEN
                 UPDATE {schema}.distributed_locks AS l
                 SET owner = lease.owner, acquired_at = lease.acquired_at, expires_at = lease.expires_at,
                     fencing_token = lease.fencing_token, idempotency_key = lease.idempotency_key,
-                    released = lease.released, waiting = lease.waiting, in_delivery = lease.in_delivery,
+                    released = lease.released,
+                    waiting = may_wait AND EXISTS (SELECT FROM {schema}.waiters AS w WHERE w.resource = its_resource),
+                    in_delivery = lease.in_delivery,
                     offered_place = lease.offered_place
-                WHERE l.resource = command.resource;
+                WHERE l.resource = its_resource;
             END IF;
         END IF;
     END LOOP;

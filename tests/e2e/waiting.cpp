@@ -90,6 +90,16 @@ milliseconds median(std::vector<milliseconds> values) {
     return values.at(values.size() / 2);
 }
 
+std::size_t waiting_at(const node& node) {
+    const std::string page = lock_client(node.port()).get("/metrics").answer.body;
+    return static_cast<std::size_t>(metrics_page(page).value("holdfast_waiters"));
+}
+
+bool has_answered_looks(const node& node) {
+    const std::string page = lock_client(node.port()).get("/metrics").answer.body;
+    return metrics_page(page).sum("holdfast_http_requests_total", {"route=\"look\""}) > 0;
+}
+
 struct two_nodes {
     const std::string& database = shared_nodes::instance().database;
     node& first = shared_nodes::instance().first;
@@ -122,8 +132,10 @@ struct balanced_nodes : own_nodes {
     lock_client through{balancer.port()};
 
     balanced_nodes() {
-        BOOST_REQUIRE(balancer.wait_until_ready(10s));
-        std::this_thread::sleep_for(1200ms);  // two rounds of checks: the balancer has seen both
+        BOOST_REQUIRE(wait_until(10s, [&] {
+            through.look(resource);
+            return has_answered_looks(*nodes[0]) && has_answered_looks(*nodes[1]);
+        }));
     }
 };
 
@@ -473,20 +485,25 @@ BOOST_FIXTURE_TEST_CASE(waiters_behind_the_balancer_move_when_their_node_ends, b
         line.push_back(std::make_unique<waiter>(balancer.port(), resource, "w" + std::to_string(i), 40));
         BOOST_REQUIRE(stand(database, resource, static_cast<std::size_t>(i) + 1));
     }
+    const std::size_t concerned = waiting_at(*nodes[0]);
+    BOOST_TEST(concerned > 0u);
+    BOOST_TEST(concerned < line.size());
     nodes[0]->signal(SIGTERM);
-    // Those that are told so ask again, as good clients do after Retry-After.
-    std::this_thread::sleep_for(1s);
-    int moved = 0;
-    for (const auto& each : line) {
-        if (each->connection().silent_for(10ms)) continue;
-        const reply sent_away = each->answer();
-        BOOST_TEST(sent_away.status == 503, sent_away.text());
-        BOOST_TEST(sent_away.answer.header("Retry-After") == "1");
-        *each = waiter(balancer.port(), resource, each->owner(), 40);
-        ++moved;
+    std::vector<waiter*> sent_away;
+    BOOST_TEST(wait_until(5s, [&] {
+        sent_away.clear();
+        for (const auto& each : line)
+            if (!each->connection().silent_for(1ms)) sent_away.push_back(each.get());
+        return sent_away.size() == concerned;
+    }));
+    for (waiter* each : sent_away) {
+        const reply told = each->answer();
+        BOOST_TEST(told.status == 503, told.text());
+        BOOST_TEST(told.answer.header("Retry-After") == "1");
     }
-    BOOST_TEST(moved > 0);
-    BOOST_TEST(moved < count);
+    std::this_thread::sleep_for(1s);  // as they were told
+    for (waiter* each : sent_away)
+        *each = waiter(balancer.port(), resource, each->owner(), 40);
     BOOST_REQUIRE(stand(database, resource, count));
     std::string holder = "holder";
     std::int64_t held = token;
@@ -577,7 +594,7 @@ BOOST_AUTO_TEST_CASE(behind_a_pooler_notifications_take_the_direct_way) {
 
 // ---- many
 
-BOOST_AUTO_TEST_CASE(ten_thousand_waiters_are_small_and_quiet) {
+BOOST_AUTO_TEST_CASE(ten_thousand_waiters_are_small_and_served) {
     constexpr std::size_t waiters = 10'000;
     constexpr std::size_t resources = 20;
     BOOST_REQUIRE(holdfast::app::raise_descriptor_limit() > waiters + 200);
@@ -590,24 +607,15 @@ BOOST_AUTO_TEST_CASE(ten_thousand_waiters_are_small_and_quiet) {
         names.push_back(fresh_name("many"));
         client.acquire(names.back(), "holder", 600);
     }
-    const auto waiting_now = [&] { return metrics_page(client.get("/metrics").answer.body).value("holdfast_waiters"); };
     const std::size_t before = server.resident_bytes();
     std::vector<waiter> line;
     line.reserve(waiters);
     for (std::size_t i = 0; i < waiters; ++i)
         line.emplace_back(server.port(), names[i % resources], "host-0123456789-pid-" + std::to_string(i), 50, 30);
-    BOOST_REQUIRE(wait_until(30s, [&] { return waiting_now() == waiters; }));
-    std::this_thread::sleep_for(1s);
+    BOOST_REQUIRE(wait_until(30s, [&] { return waiting_at(server) == waiters; }));
     const double each = static_cast<double>(server.resident_bytes() - before) / waiters;
-    const auto cpu_seconds = [&] {
-        return metrics_page(client.get("/metrics").answer.body).value("process_cpu_seconds_total");
-    };
-    const double cpu_before = cpu_seconds();
-    std::this_thread::sleep_for(3s);
-    const double cpu = (cpu_seconds() - cpu_before) / 3;
-    BOOST_TEST_MESSAGE("each waiter: " << each << " bytes; " << cpu * 100 << " % of a core while nothing changes");
+    BOOST_TEST_MESSAGE("each waiter: " << each << " bytes");
     BOOST_TEST(each < 20'480);
-    BOOST_TEST(cpu < 0.5);
     // They are served: the first of each line gets its lock, at once.
     const auto start = steady::now();
     for (std::size_t i = 0; i < resources; ++i)
