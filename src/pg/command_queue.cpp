@@ -96,7 +96,7 @@ void command_queue::rest_locked(std::unique_lock<std::mutex>& lock, steady_clock
 bool command_queue::may_start_locked(steady_clock::time_point now) const {
     const std::size_t rows = planner_.ready();
     if (rows == 0) return false;
-    return under_way_ == 0 || rows >= rows_beside_another_ || now >= last_taken_ + held_back_max;
+    return under_way_ == 0 || rows >= rows_max_ || now >= last_taken_ + held_back_max;
 }
 
 void command_queue::end_batch(lane lane) {
@@ -241,9 +241,9 @@ void command_queue::finish_locked(const planner::item& ended) {
 }
 
 void command_queue::announce_locked() {
-    // One thread is enough to watch a small batch grow.
+    // One thread is enough to keep an eye on the one under way.
     const std::size_t rows = planner_.ready();
-    const bool worth_it = rows > 0 && (!held_back_ || under_way_ == 0 || rows >= rows_beside_another_);
+    const bool worth_it = rows > 0 && (!held_back_ || under_way_ == 0 || rows >= rows_max_);
     if (worth_it && !resting_.empty()) resting_.back()->notify_one();
     if (!busy_.empty()) slow_.notify_one();
 }

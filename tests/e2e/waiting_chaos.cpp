@@ -127,20 +127,35 @@ private:
 
 /// A grant beside a request of another owner that had waited for clearly longer, all the time, at a living node.
 std::vector<std::string> chronicle::out_of_order() const {
-    std::vector<std::string> wrong;
+    // Who waited at a living node, by resource, the earliest first; and which of those up to there waited longest.
     // Only who waited for long can have been overtaken by somebody who came clearly later: few did.
-    std::vector<visit> long_visits;
-    std::copy_if(visits_.begin(), visits_.end(), std::back_inserter(long_visits),
-                 [](const visit& each) { return each.answered - each.sent >= clearly_earlier + slack; });
+    struct earlier {
+        const visit* self;
+        const visit* last_answered;
+    };
+    std::map<std::string, std::vector<earlier>> long_visits;
+    for (const visit& each : visits_)
+        if (each.answered - each.sent >= clearly_earlier + slack && lived(each.node, each.sent, each.answered))
+            long_visits[each.resource].push_back({&each, &each});
+    for (auto& [resource, line] : long_visits) {
+        std::sort(line.begin(), line.end(),
+                  [](const earlier& left, const earlier& right) { return left.self->sent < right.self->sent; });
+        for (std::size_t next = 1; next < line.size(); ++next)
+            if (line[next - 1].last_answered->answered > line[next].self->answered)
+                line[next].last_answered = line[next - 1].last_answered;
+    }
+    std::vector<std::string> wrong;
     for (const visit& favoured : visits_) {
-        if (!favoured.granted) continue;
-        for (const visit& earlier : long_visits) {
-            if (earlier.resource != favoured.resource || earlier.owner == favoured.owner) continue;
-            if (earlier.sent + clearly_earlier > favoured.queueing_since) continue;
-            if (earlier.answered < favoured.answered + slack) continue;
-            if (!lived(earlier.node, earlier.sent, earlier.answered)) continue;
-            wrong.push_back(favoured.owner + " got " + favoured.resource + " before " + earlier.owner);
-        }
+        const auto line = long_visits.find(favoured.resource);
+        if (!favoured.granted || line == long_visits.end()) continue;
+        const auto later =
+            std::upper_bound(line->second.begin(), line->second.end(), favoured.queueing_since - clearly_earlier,
+                             [](moment limit, const earlier& each) { return limit < each.self->sent; });
+        if (later == line->second.begin()) continue;
+        const visit& longest = *std::prev(later)->last_answered;
+        // Never its own: a client asks one thing at a time.
+        if (longest.answered < favoured.answered + slack) continue;
+        wrong.push_back(favoured.owner + " got " + favoured.resource + " before " + longest.owner);
     }
     return wrong;
 }

@@ -59,11 +59,21 @@ private:
         std::optional<moment> ended;  ///< A release, or another acquire of the same owner, was sent.
     };
 
+    struct record {
+        std::vector<entry> grants;                             ///< In the order in which clients saw them.
+        std::map<std::string, std::vector<std::size_t>> open;  ///< By owner, those that have not ended.
+        std::map<std::int64_t, std::size_t> by_token;
+    };
+    class later_grants;
+
+    static void end_all(record& record, const std::string& owner, moment sent);
+    static moment certain_end(const entry& grant);
+    static void judge_pair(const entry& first, const entry& second, std::vector<std::string>& wrong);
     static void judge_order(const std::vector<entry>& grants, std::vector<std::string>& wrong);
     static void judge_overlap(const std::vector<entry>& grants, std::vector<std::string>& wrong);
 
     mutable std::mutex mutex_;
-    std::map<std::string, std::vector<entry>> by_resource_;
+    std::map<std::string, record> by_resource_;
     std::vector<std::string> outside_;
 };
 

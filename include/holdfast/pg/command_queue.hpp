@@ -4,7 +4,6 @@
 #include "holdfast/pg/operation.hpp"
 #include "holdfast/store/batch_planner.hpp"
 
-#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
@@ -20,14 +19,11 @@ public:
     using batch = planner::batch;
 
     command_queue(std::size_t waiting_max, std::size_t rows_max)
-        : planner_(waiting_max, rows_max),
-          waiting_max_(waiting_max),
-          rows_beside_another_(std::min(rows_max, rows_beside_another)) {}
+        : planner_(waiting_max, rows_max), waiting_max_(waiting_max), rows_max_(rows_max) {}
 
-    /// Enough rows to be worth a statement beside one that is under way …
-    static constexpr std::size_t rows_beside_another = 16;
-    /// … and how long fewer rows wait for more, or for the end of that one.
-    static constexpr std::chrono::milliseconds held_back_max{2};
+    /// How long less than a full batch waits for the end of the one that is under way: longer than nearly every
+    /// statement takes.
+    static constexpr std::chrono::milliseconds held_back_max{20};
 
     /// Nothing when queued (the operation then has its ticket), else why not: `overloaded` when full, `unavailable`
     /// when no connection is up or the queue is closed. Wakes nobody, so that what arrives together goes together: call
@@ -41,8 +37,8 @@ public:
 
     /// The next batch for a thread of this lane; waits for one up to `wait`. Empty when none came or the queue is
     /// closed. Writes hold their resources until they are finished, put back or handed to the slow lane. While another
-    /// batch of the fast lane is under way a small one is held back, for the little time that makes it grow: fewer and
-    /// larger statements cost less, but one that is stuck must not hold up the others. The thread that rested last is
+    /// batch of the fast lane is under way, one that is not full is held back: fewer and larger statements cost less,
+    /// but one that is stuck must not hold up the others. The thread that rested last is
     /// woken first: its session is still in the processor's caches.
     batch take(lane lane, std::chrono::milliseconds wait);
     /// A batch that take(lane) returned is no longer under way; called once for each, after the calls below. A thread
@@ -91,11 +87,11 @@ private:
     /// The slow lane, in turn: one write per resource, or several commands on its waiting line.
     std::deque<planner::item> busy_;
     std::size_t waiting_max_;
-    std::size_t rows_beside_another_;
+    std::size_t rows_max_;
     std::size_t connections_ = 0;
     std::size_t under_way_ = 0;  ///< Batches of the fast lane.
     std::chrono::steady_clock::time_point last_taken_;
-    bool held_back_ = false;  ///< A thread waits for a small batch to grow.
+    bool held_back_ = false;  ///< A thread keeps an eye on the one under way.
     bool closed_ = false;
 };
 
