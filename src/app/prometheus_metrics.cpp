@@ -280,7 +280,7 @@ void prometheus_metrics::add_queue_series() {
     }
     hand_overs_ = &BuildHistogram()
                        .Name("holdfast_hand_over_duration_seconds")
-                       .Help("From when a lease was known to have ended until the lock was offered to a waiter.")
+                       .Help("From when a lease was known to have ended by itself until the lock was offered to a waiter.")
                        .Register(*registry_)
                        .Add({}, seconds_buckets);
     listener_reconnects_ = &BuildCounter()

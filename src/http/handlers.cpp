@@ -188,8 +188,8 @@ reply handlers::answer_acquire(service::acquire_answer answer, const domain::res
 reply handlers::acquire_failure(boost::system::error_code reason, bool waits, const request& request) {
     if (!waits || !readiness_.draining() || reason != domain::errc::unavailable) return failure(reason, request);
     reply answer = problem_reply(problem::unavailable,
-                                 "This node is going down. Nothing was granted; a place in the queue is kept for a "
-                                 "moment: ask again under the same owner.",
+                                 "This node is going down. Nothing was granted. If the owner had a place in the "
+                                 "queue, it is kept for a moment: ask again under the same owner.",
                                  request.route.path);
     answer.close = true;
     return answer;

@@ -56,7 +56,7 @@ constexpr std::array<problem_type, 17> types{{
     {problem::internal_error, "internal-error", 500, "A fault of ours",
      "The node met a fault that it did not expect. The detail holds an id that the node's log explains.",
      "Tell the operators the id. An acquire with an Idempotency-Key may be repeated safely."},
-    {problem::unavailable, "unavailable", 503, "The database cannot be used",
+    {problem::unavailable, "unavailable", 503, "Not available now",
      "The database cannot be reached or takes no writes, or the node is going down. The request certainly had no "
      "effect.",
      "Try again after the time in Retry-After."},
