@@ -278,11 +278,12 @@ void prometheus_metrics::add_queue_series() {
         const queue_labels labels = labels_of(static_cast<queue_event>(index));
         queue_answers_[index] = &answers.Add({{"command", labels.command}, {"result", labels.result}});
     }
-    hand_overs_ = &BuildHistogram()
-                       .Name("holdfast_hand_over_duration_seconds")
-                       .Help("From when a lease was known to have ended by itself until the lock was offered to a waiter.")
-                       .Register(*registry_)
-                       .Add({}, seconds_buckets);
+    hand_overs_ =
+        &BuildHistogram()
+             .Name("holdfast_hand_over_duration_seconds")
+             .Help("From when a lease was known to have ended by itself until the lock was offered to a waiter.")
+             .Register(*registry_)
+             .Add({}, seconds_buckets);
     listener_reconnects_ = &BuildCounter()
                                 .Name("holdfast_listener_reconnects_total")
                                 .Help("Times that the session which hears notifications was opened again.")
