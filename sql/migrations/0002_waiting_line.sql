@@ -4,8 +4,8 @@
 ALTER TABLE {schema}.distributed_locks
     -- There are places for this resource. The fast statements keep off the row where that matters.
     ADD COLUMN waiting boolean NOT NULL DEFAULT false,
-    -- The lease was granted to a request that waits, and nobody but its node has answered with it: the attachment of the
-    -- place that was granted it at once, else 0.
+    -- The lease was granted to a request that waits, or would have, and nobody but its node has answered with it: the
+    -- attachment of the place that was granted it at once, else 0.
     ADD COLUMN in_delivery bigint,
     -- The lease is an offer to this place, not yet confirmed.
     ADD COLUMN offered_place bigint;
@@ -124,7 +124,7 @@ DECLARE
     first_lives boolean;
     ends_offer boolean;
     has_left boolean;                           -- Somebody's place has gone.
-    passed_over text;
+    silent_node bigint;                         -- It has let an offer pass, and has not beaten since that was made.
 BEGIN
     -- Each statement in here costs what a look-up in an index does; an expression without a table next to nothing.
     lock_wait := set_config('lock_timeout', lock_wait, true);
@@ -290,13 +290,18 @@ BEGIN
         -- Nobody holds the lock: it goes to the first living waiter, or to the asker if that one stands nearer.
         IF settles AND NOT is_live THEN
             first := NULL;
+            silent_node := NULL;
             IF may_wait THEN
                 IF lease.offered_place IS NOT NULL THEN
                     -- An offer that nobody confirmed: its place keeps its order only, until it is asked for again.
                     UPDATE {schema}.waiters AS w SET kept_until = clock + kept_for
                     WHERE w.resource = its_resource AND w.place = lease.offered_place AND w.kept_until IS NULL
-                    RETURNING w.node || ' ' || w.place || ';' INTO passed_over;
-                    out_wakes := out_wakes || coalesce(passed_over, '');
+                    RETURNING w.node, w.place INTO first.node, first.place;
+                    IF FOUND THEN
+                        out_wakes := out_wakes || first.node || ' ' || first.place || ';';
+                        silent_node := (SELECT n.node FROM {schema}.nodes AS n
+                            WHERE n.node = first.node AND n.beat_at < lease.acquired_at);
+                    END IF;
                     lease.offered_place := NULL;
                 END IF;
                 SELECT w.place, w.node, w.attachment, w.owner, w.ttl_seconds, w.idempotency_key,
@@ -304,14 +309,16 @@ BEGIN
                 INTO first.place, first.node, first.attachment, first.owner, first.ttl_seconds, first.idempotency_key,
                     first_lives
                 FROM {schema}.waiters AS w
-                LEFT JOIN {schema}.nodes AS n ON n.node = w.node AND n.beat_at > clock - dead_after
+                LEFT JOIN {schema}.nodes AS n
+                    ON n.node = w.node AND n.beat_at > clock - dead_after AND n.node IS DISTINCT FROM silent_node
                 WHERE w.resource = its_resource
                 ORDER BY w.place
                 LIMIT 1;
                 IF NOT first_lives THEN
                     SELECT w.* INTO first
                     FROM {schema}.waiters AS w
-                    JOIN {schema}.nodes AS n ON n.node = w.node AND n.beat_at > clock - dead_after
+                    JOIN {schema}.nodes AS n
+                        ON n.node = w.node AND n.beat_at > clock - dead_after AND n.node IS DISTINCT FROM silent_node
                     WHERE w.resource = its_resource AND w.kept_until IS NULL
                     ORDER BY w.place
                     LIMIT 1;

@@ -7,6 +7,7 @@
 --                database's clock
 --   $6 bigint    the least of $5
 --   $7 text      lock_timeout for this statement
+--   $8 boolean[] whether the grant may be given back until somebody else is answered with it
 -- One row per input row: its ordinal, a verdict, and
 --   granted  the grant as it is now (also that of a repeated key), how old its stamp was when it was written, and whether
 --            somebody waits for it
@@ -23,13 +24,14 @@
 -- date_part, not extract: double precision is exact to the microsecond until the year 2106, and far cheaper than numeric.
 WITH given AS MATERIALIZED (
     SELECT $1::text[] AS resources, $2::text[] AS owners, $3::bigint[] AS ttls, $4::text[] AS keys, $5::bigint[] AS limits,
-        to_timestamp($6::bigint / 1000000.0::float8) AS least_not_after, set_config('lock_timeout', $7::text, true)
+        $8::boolean[] AS returnable, to_timestamp($6::bigint / 1000000.0::float8) AS least_not_after,
+        set_config('lock_timeout', $7::text, true)
 ), input AS MATERIALIZED (
     SELECT i.ordinal, i.resource, i.owner, i.ttl, nullif(i.key, '') AS key,
-        to_timestamp(i.not_after / 1000000.0::float8) AS not_after
+        to_timestamp(i.not_after / 1000000.0::float8) AS not_after, CASE WHEN i.is_returnable THEN 0::bigint END AS in_delivery
     FROM given AS g
-    CROSS JOIN LATERAL unnest(g.resources, g.owners, g.ttls, g.keys, g.limits)
-        WITH ORDINALITY AS i (resource, owner, ttl, key, not_after, ordinal)
+    CROSS JOIN LATERAL unnest(g.resources, g.owners, g.ttls, g.keys, g.limits, g.returnable)
+        WITH ORDINALITY AS i (resource, owner, ttl, key, not_after, is_returnable, ordinal)
 ), locked AS MATERIALIZED (
     SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key, waiting, in_delivery,
         offered_place
@@ -53,8 +55,9 @@ WITH given AS MATERIALIZED (
     LEFT JOIN locked AS l ON l.resource = i.resource
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 ), written AS (
-    INSERT INTO {schema}.distributed_locks AS l (resource, owner, acquired_at, expires_at, fencing_token, idempotency_key)
-    SELECT j.resource, j.owner, c.now, c.now + make_interval(secs => j.ttl), nextval({fencing_tokens}), j.key
+    INSERT INTO {schema}.distributed_locks AS l
+        (resource, owner, acquired_at, expires_at, fencing_token, idempotency_key, in_delivery)
+    SELECT j.resource, j.owner, c.now, c.now + make_interval(secs => j.ttl), nextval({fencing_tokens}), j.key, j.in_delivery
     FROM (SELECT * FROM judged WHERE verdict = 'eligible' ORDER BY ordinal) AS j
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE j.ordinal > 0) AS c
     ON CONFLICT (resource) DO UPDATE
@@ -63,7 +66,7 @@ WITH given AS MATERIALIZED (
     -- session's time zone.
     SET (acquired_at, expires_at, fencing_token, owner, idempotency_key, released, in_delivery, offered_place) = (
         SELECT c.now, c.now + make_interval(secs => date_part('epoch', EXCLUDED.expires_at - EXCLUDED.acquired_at)),
-            c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false, NULL::bigint, NULL::bigint
+            c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false, EXCLUDED.in_delivery, NULL::bigint
         FROM (SELECT clock_timestamp() AS now, nextval({fencing_tokens}) AS token WHERE EXCLUDED.resource IS NOT NULL) AS c
     )
     -- The flag is on the row, so it is seen as it is now; the places themselves would be those of the snapshot.

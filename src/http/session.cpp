@@ -463,6 +463,8 @@ void session::look_at_client() {
     const bool ended = has_room() ? read_at_once(*unread_) == io_result::closed : has_peer_ended();
     if (ended) return client_went();
     if (has_room()) return watch_client();
+    error_code ignored;
+    socket_.set_option(asio::socket_base::receive_buffer_size(2 * limits::unread_bytes_max), ignored);
     // Unread bytes would wake every wait at once.
     arm(limits::full_buffer_watch_interval);
 }
@@ -480,8 +482,10 @@ void session::dismiss() {
     socket_.cancel(ignored);
 }
 
-/// Also behind bytes that were not read yet.
+/// Also behind bytes that were not read yet, up to the number that may hide it.
 bool session::has_peer_ended() {
+    error_code ignored;
+    if (socket_.available(ignored) > limits::unread_bytes_max) return true;
     ::pollfd peer{socket_.native_handle(), POLLRDHUP, 0};
     return ::poll(&peer, 1, 0) > 0 && (peer.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL)) != 0;
 }

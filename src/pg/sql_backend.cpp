@@ -222,7 +222,7 @@ private:
     }
 
     void acquire(const rows& which) {
-        text_array resources, owners, ttls, keys, limits;
+        text_array resources, owners, ttls, keys, limits, returnable;
         std::int64_t least_limit = INT64_MAX;
         for (const std::size_t row : which) {
             const auto& command = get<acquire_command>(row);
@@ -230,6 +230,7 @@ private:
             owners.add(command.owner().text());
             ttls.add(std::int64_t{command.ttl().length().count()});
             keys.add(command.key() ? std::string_view(command.key()->text()) : std::string_view());
+            returnable.add(std::string_view(command.is_returnable() ? "t" : "f"));
             const std::int64_t limit = not_after(row);
             limits.add(limit);
             least_limit = std::min(least_limit, limit);
@@ -237,7 +238,7 @@ private:
         std::vector<grant> grants;
         send(variant(query::acquire_fast, query::acquire_slow), which,
              {resources.str(), owners.str(), ttls.str(), keys.str(), limits.str(), std::to_string(least_limit),
-              lock_wait_},
+              lock_wait_, returnable.str()},
              [&](std::size_t row, const result_row& columns) { acquired(row, columns, grants); });
         answer_grants(grants);
     }
@@ -277,7 +278,9 @@ private:
         if (each.lease.expires_in().count() < 1) return;
         const auto& command = get<acquire_command>(each.row);
         lock grant = each.lease.as_lock(command.resource(), command.owner(), each.token);
-        auto after = store::standing::held(grant, as_timestamp(each.lease.clock_us), command.key());
+        // Whoever repeats the key of a returnable grant must be seen by the database.
+        auto after = store::standing::held(grant, as_timestamp(each.lease.clock_us),
+                                           command.is_returnable() ? std::nullopt : command.key());
         answer_row(each.row, {answer(acquire_outcome::granted(std::move(grant), each.is_awaited)), std::move(after)});
     }
 

@@ -35,6 +35,7 @@ awaitable<result<acquire_answer>> lease_service::acquire(acquire_command command
     const auto arrived = std::chrono::steady_clock::now();
     if (wait > 0s && registry_.awaited_here(command.resource()))
         co_return co_await stand_in_line(std::move(command), wait, arrived, asker);
+    if (wait > 0s) command.make_returnable();
     auto outcome = co_await store_.acquire(command, arrived + request_deadline_);
     if (!outcome) co_return outcome.error();
     switch (outcome->result()) {
@@ -43,8 +44,7 @@ awaitable<result<acquire_answer>> lease_service::acquire(acquire_command command
             grant granted(std::move(*outcome).grant());
             if (wait > 0s) {
                 granted.waited = 0ms;
-                // Under a key the grant may have been answered to a twin of this request, too.
-                if (!command.key()) granted.undelivered = registry_.way_back(granted.lock);
+                granted.undelivered = registry_.way_back(granted.lock);
             }
             co_return acquire_answer(std::move(granted));
         }

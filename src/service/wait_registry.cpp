@@ -125,8 +125,7 @@ public:
     void deliver(handover handed, time_point sent);
     void nobody_stands();
     std::optional<node_id> hands_over_at() const { return drains_ ? std::nullopt : queue_.node(); }
-    /// `out_of_queue`: only if nobody else has been answered with it since.
-    std::function<void()> way_back(const domain::lock& lock, bool out_of_queue);
+    std::function<void()> way_back(const domain::lock& lock);
     bool awaited_here(const resource_name& resource) const { return lines_.contains(resource); }
     std::size_t waiting() const noexcept { return waiting_; }
 
@@ -316,7 +315,7 @@ void wait_registry::core::stood(const waiter_ptr& waiter, result<stand_outcome> 
 void wait_registry::core::nobody_stands() {
     woken_early_.clear();
     for (auto& [number, early] : std::exchange(handed_early_, {}))
-        way_back(early.first.lock, true)();
+        way_back(early.first.lock)();
 }
 
 void wait_registry::core::take_place(const waiter_ptr& waiter, queue_standing standing, time_point sent) {
@@ -422,7 +421,7 @@ void wait_registry::core::granted(const waiter_ptr& waiter, domain::lock lock, t
 
 void wait_registry::core::answer_grant(const waiter_ptr& waiter, domain::lock lock, time_point sent) {
     lease_ends(*waiter->line, lock.expires_in() + milliseconds(1), sent);
-    auto back = way_back(lock, true);
+    auto back = way_back(lock);
     if (waiter->client) {
         grant granted(std::move(lock));
         granted.waited = std::max(milliseconds(0), std::chrono::floor<milliseconds>(sent - waiter->arrived));
@@ -442,7 +441,7 @@ void wait_registry::core::deliver(handover handed, time_point sent) {
         return;
     }
     if (present == places_.end() || present->second->place->attachment() != handed.attachment)
-        return way_back(handed.lock, true)();
+        return way_back(handed.lock)();
     const waiter_ptr waiter = present->second;
     if (waiter->stage == stage::waiting) return granted(waiter, std::move(handed.lock), sent);
     answer_grant(waiter, std::move(handed.lock), sent);
@@ -658,10 +657,10 @@ asio::awaitable<void> wait_registry::core::withdraw_stray(self_ptr self, domain:
 // ---- Locks that nobody received
 // ----------------------------------------------------------------------------------------
 
-std::function<void()> wait_registry::core::way_back(const domain::lock& lock, bool out_of_queue) {
+std::function<void()> wait_registry::core::way_back(const domain::lock& lock) {
     release_command release(lock.resource(), lock.owner(), lock.fencing_token());
     return [core = weak_from_this(), until = now() + lock.expires_in(),
-            release = queue_release_command(std::move(release), out_of_queue)] {
+            release = queue_release_command(std::move(release), true)] {
         if (const auto alive = core.lock()) alive->give_back(release, until);
     };
 }
@@ -804,7 +803,7 @@ asio::awaitable<answer> wait_registry::wait(acquire_command command, std::chrono
 }
 
 std::function<void()> wait_registry::way_back(const domain::lock& lock) {
-    return core_->way_back(lock, false);
+    return core_->way_back(lock);
 }
 
 void wait_registry::drain() {

@@ -225,7 +225,8 @@ awaitable<result<acquire_outcome>> memory_store::acquire(acquire_command command
     } else if (is_awaited) {
         co_return acquire_outcome::awaited();
     }
-    const auto& grant = memory_->grant(row, command, now);
+    auto& grant = memory_->grant(row, command, now);
+    grant.in_delivery = command.is_returnable();
     co_return acquire_outcome::granted(memory::describe(command.resource(), grant, now), is_awaited);
 }
 

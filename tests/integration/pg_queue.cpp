@@ -432,6 +432,23 @@ BOOST_AUTO_TEST_CASE(the_offer_to_a_waiter_of_a_node_that_died_just_before_passe
     BOOST_TEST((steady_clock::now() - died < 4s));
 }
 
+BOOST_AUTO_TEST_CASE(a_node_that_lets_an_offer_pass_in_silence_gets_no_second_one) {
+    fixture f;
+    f.a.must_acquire("r", "holder", 30);
+    f.a.must_stand("r", "first");
+    f.a.must_stand("r", "second");
+    const auto third = f.b.must_stand("r", "third");
+    f.sql("INSERT INTO {schema}.nodes VALUES (999, clock_timestamp() - interval '0.9 s')");
+    f.sql("UPDATE {schema}.waiters SET node = 999 WHERE owner <> 'third'");
+    f.b.must_end(f.b.start_queue_release("r", "holder"));
+    BOOST_TEST(f.row("owner") == "first");
+    f.b.run_for(2'001ms);
+    const auto passed_on = f.b.must_end(f.b.start_hand_over("r"));
+    BOOST_TEST(concerns(passed_on.wakes, third));
+    f.b.must_claim(third, "third");
+    BOOST_TEST(f.places() == "first,second");
+}
+
 BOOST_AUTO_TEST_CASE(waiters_of_nodes_that_are_dead_for_longer_are_passed_over_at_once) {
     fixture f;
     f.a.must_acquire("r", "holder", 30);

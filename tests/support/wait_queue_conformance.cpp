@@ -547,6 +547,13 @@ void what_was_granted_at_once_is_given_back(queue_under_test& queues) {
     BOOST_TEST((queues.here().give_back(grant).result == release_result::released));
     BOOST_TEST(!seen(queues.here(), "a").has_value());
 
+    acquire_command would_wait = asking("a", "alice", "k1");
+    would_wait.make_returnable();
+    const auto free = queues.here().leases().acquire(acquire_command(would_wait));
+    BOOST_REQUIRE((free && free->result() == acquire_result::granted));
+    BOOST_TEST((queues.here().give_back(free->grant()).result == release_result::released));
+    BOOST_TEST(!seen(queues.here(), "a").has_value());
+
     // Not so what did not wait: its answer says nothing of the kind.
     const lock asked = queues.here().leases().must_acquire("a", "alice", ttl_seconds);
     BOOST_TEST((queues.here().give_back(asked).result != release_result::released));
@@ -570,6 +577,21 @@ void a_replayed_grant_is_not_given_back(queue_under_test& queues) {
     const auto held = seen(queues.here(), "a");
     BOOST_REQUIRE(held.has_value());
     BOOST_TEST((held->fencing_token() == grant.fencing_token()));
+}
+
+void a_replayed_grant_is_not_given_back_though_the_lock_was_free(queue_under_test& queues) {
+    acquire_command would_wait = asking("a", "bob", "k1");
+    would_wait.make_returnable();
+    const auto first = queues.here().leases().acquire(acquire_command(would_wait));
+    BOOST_REQUIRE((first && first->result() == acquire_result::granted));
+    const auto replay = queues.there().leases().acquire(asking("a", "bob", "k1"));
+    BOOST_REQUIRE(replay);
+    const lock again = replay->result() == acquire_result::awaited
+                           ? must_be<queue_grant>(queues.there().stand("a", "bob", "k1").answer).lock
+                           : replay->grant();
+    BOOST_TEST((again.fencing_token() == first->grant().fencing_token()));
+    BOOST_TEST((queues.here().give_back(first->grant()).result != release_result::released));
+    BOOST_TEST(seen(queues.here(), "a").has_value());
 }
 
 void another_grant_is_not_given_back(queue_under_test& queues) {

@@ -26,9 +26,14 @@ using tests::seconds;
 struct fixture {
     using acquire_result = std::optional<result<service::acquire_answer>>;
 
-    acquire_command asking(const std::string& who) { return {resource("r"), owner(who), seconds(30)}; }
-    service::acquire_answer acquire(const std::string& who, std::chrono::seconds wait = 0s) {
-        auto answer = tests::wait_for(context, service.acquire(asking(who), wait));
+    acquire_command asking(const std::string& who, const std::string& with = "") {
+        std::optional<idempotency_key> key;
+        if (!with.empty()) key = tests::key(with);
+        return {resource("r"), owner(who), seconds(30), key};
+    }
+    service::acquire_answer acquire(const std::string& who, std::chrono::seconds wait = 0s,
+                                    const std::string& with = "") {
+        auto answer = tests::wait_for(context, service.acquire(asking(who, with), wait));
         BOOST_REQUIRE(answer);
         return *std::move(answer);
     }
@@ -96,6 +101,20 @@ BOOST_AUTO_TEST_CASE(who_would_wait_for_a_free_lock_has_waited_for_nothing) {
     BOOST_REQUIRE(grant.waited.has_value());
     BOOST_TEST(grant.waited->count() == 0);
     BOOST_TEST(queue.sent(queue_call::stand) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_one_who_would_wait_did_not_receive_is_given_back_unless_it_was_told_again) {
+    for (const char* with : {"", "k1"}) {
+        must_be<service::grant>(acquire("alice", 20s, with)).undelivered();
+        run();
+        must_be<service::grant>(acquire("bob"));
+        BOOST_TEST((release("bob") == release_result::released));
+    }
+    const auto grant = must_be<service::grant>(acquire("alice", 20s, "k1"));
+    must_be<service::grant>(acquire("alice", 0s, "k1"));
+    grant.undelivered();
+    run();
+    must_be<service::refusal>(acquire("bob"));
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_for_a_held_lock_stands_in_line) {

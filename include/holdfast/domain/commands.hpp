@@ -28,11 +28,17 @@ public:
     /// While the grant that this key made is live, the same owner and key get the same grant again.
     const std::optional<idempotency_key>& key() const noexcept { return key_; }
 
+    /// Until somebody else is answered with the grant too, or renews it, it may be given back
+    /// (queue_release_command::given_back). Not so unless asked for.
+    void make_returnable() noexcept { is_returnable_ = true; }
+    bool is_returnable() const noexcept { return is_returnable_; }
+
 private:
     resource_name resource_;
     owner_name owner_;
     domain::ttl ttl_;
     std::optional<idempotency_key> key_;
+    bool is_returnable_ = false;
 };
 
 /// Move the end of one's own lease to clock + TTL. With a token, only if it is the current one.

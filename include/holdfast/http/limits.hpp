@@ -41,6 +41,9 @@ inline constexpr std::size_t logged_traceparent_bytes_max = 128;
 
 /// How often a client is looked at that has filled the buffer behind a request that waits.
 inline constexpr std::chrono::milliseconds full_buffer_watch_interval{250};
+/// What may lie unread in the kernel behind that buffer, which gets room for twice as much. Beyond that TCP would close
+/// the window, and the end of the connection could not be seen any more: such a client is taken for gone.
+inline constexpr std::size_t unread_bytes_max = 96 * 1024;
 
 /// Before a connection is closed that the client may still be sending on, what it sends is read and thrown away, so
 /// that no reset overtakes the answer: for so long in all, for so long without a byte, for so many bytes.

@@ -56,8 +56,7 @@ public:
     /// are withdrawn.
     std::optional<domain::node_id> hands_over_at() const;
 
-    /// Gives a lock back that nobody but one request was granted, at once and not out of the queue: for
-    /// grant::undelivered.
+    /// Gives a returnable grant back, if nobody else has been answered with it since: for grant::undelivered.
     std::function<void()> way_back(const domain::lock& lock);
 
     /// Whether somebody waits for `resource` here: then its row is awaited, most likely, and the queue may be asked at

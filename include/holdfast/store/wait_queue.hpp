@@ -10,8 +10,8 @@
 //                     keep off such a row where it matters and answer `awaited`; then the commands below take over. They
 //                     lock the row first and read the places in a later statement, whose snapshot is younger than the lock.
 //     offered_place   the lease is an offer to that place, not yet confirmed.
-//     in_delivery     the lease was granted to a request that waits, and nobody but its node has answered with it: the
-//                     attachment of the place that was granted it at once, else 0.
+//     in_delivery     the lease was granted to a request that waits, or would have, and nobody but its node has answered
+//                     with it, so that it may be given back: the attachment of the place that was granted it at once, else 0.
 //   a waiter's row    its place: resource, number, owner, node, attachment, kept_until, and what it asked for. Changed only
 //                     with the lock's row locked. Locks are taken by the bytes of the resource, then places.
 //   a node's row      when it last said that it lives (beat). A node that was silent for `node_dead_after` has no living
@@ -37,10 +37,12 @@
 //   A woken request claims, and hears what has become of its place and of the lease before it.
 //
 // What a crash leaves behind
-//   the node of a waiter        the place, living for up to node_dead_after; an offer to it passes on when it ends
+//   the node of a waiter        the place, living for up to node_dead_after; an offer to it passes on when it ends, and not
+//                               to the next of that node, unless it has beaten since
 //   the node of a releaser      either nothing has happened, or the offer stands and its node finds it by survey at the
 //                               latest
-//   between offer and answer    an offer or a lease that ends by itself
+//   between grant and answer    a lease that its owner has again by asking, else it ends by itself; as with an acquire that
+//                               does not wait, nobody can tell whether the answer has arrived
 //   between commit and NOTIFY   the survey finds it
 // clang-format on
 
