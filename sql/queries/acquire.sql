@@ -7,7 +7,7 @@
 --                database's clock
 --   $6 bigint    the least of $5
 --   $7 text      lock_timeout for this statement
---   $8 boolean[] whether the grant may be given back until somebody else is answered with it
+--   $8 boolean[] whether the grant may be given back until somebody else is answered with it; what is missing is not
 -- One row per input row: its ordinal, a verdict, and
 --   granted  the grant as it is now (also that of a repeated key), how old its stamp was when it was written, and whether
 --            somebody waits for it

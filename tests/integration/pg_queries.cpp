@@ -30,7 +30,8 @@ struct fixture {
 
     pqxx::result acquire(const std::string& resources, const std::string& owners, const std::string& ttls,
                          const std::string& keys, const std::string& limits, query which = query::acquire_fast) {
-        return session->run(which, {resources, owners, ttls, keys, limits, least(limits), "50"});
+        const std::string returnable = "{}";  // none of them
+        return session->run(which, {resources, owners, ttls, keys, limits, least(limits), "50", returnable});
     }
 
     static std::string least(const std::string& limits) {
