@@ -73,14 +73,13 @@ command_queue::batch command_queue::take_fast_locked(std::unique_lock<std::mutex
     for (auto now = steady_clock::now(); !closed_ && now < give_up; now = steady_clock::now()) {
         if (may_start_locked(now)) {
             batch taken = planner_.take();
-            ++under_way_;
-            last_taken_ = now;
+            under_way_.insert_or_assign(std::this_thread::get_id(), now);
             announce_locked();  // There may be more than one batch.
             return taken;
         }
         const bool hold_back = planner_.ready() > 0 && !held_back_;
         if (hold_back) held_back_ = true;
-        rest_locked(lock, hold_back ? std::min(give_up, last_taken_ + held_back_max) : give_up);
+        rest_locked(lock, hold_back ? std::min(give_up, held_back_until_locked()) : give_up);
         if (hold_back) held_back_ = false;
     }
     return {};
@@ -93,16 +92,22 @@ void command_queue::rest_locked(std::unique_lock<std::mutex>& lock, steady_clock
     std::erase(resting_, &wake);
 }
 
+steady_clock::time_point command_queue::held_back_until_locked() const {
+    auto until = steady_clock::time_point::min();
+    for (const auto& [thread, since] : under_way_)
+        until = std::max(until, since + held_back_max);
+    return until;
+}
+
 bool command_queue::may_start_locked(steady_clock::time_point now) const {
     const std::size_t rows = planner_.ready();
-    if (rows == 0) return false;
-    return under_way_ == 0 || rows >= rows_max_ || now >= last_taken_ + held_back_max;
+    return rows > 0 && (rows >= rows_max_ || now >= held_back_until_locked());
 }
 
 void command_queue::end_batch(lane lane) {
     const std::scoped_lock lock(mutex_);
     if (lane == lane::fast)
-        --under_way_;
+        under_way_.erase(std::this_thread::get_id());
     else
         announce_locked();
 }
@@ -242,8 +247,7 @@ void command_queue::finish_locked(const planner::item& ended) {
 
 void command_queue::announce_locked() {
     // One thread is enough to keep an eye on the one under way.
-    const std::size_t rows = planner_.ready();
-    const bool worth_it = rows > 0 && (!held_back_ || under_way_ == 0 || rows >= rows_max_);
+    const bool worth_it = held_back_ ? may_start_locked(steady_clock::now()) : planner_.ready() > 0;
     if (worth_it && !resting_.empty()) resting_.back()->notify_one();
     if (!busy_.empty()) slow_.notify_one();
 }

@@ -266,7 +266,7 @@ BOOST_AUTO_TEST_CASE(answers_each_command_once_on_the_io_thread) {
 BOOST_AUTO_TEST_CASE(commands_pile_up_while_a_thread_is_busy_and_go_as_one_batch) {
     fixture f(one_thread());
     f.connect();
-    f.database.delay_us = 20'000;
+    f.database.delay_us = 200'000;
     f.run(fixture::acquire("first"), 5s);
     BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
     for (int each = 0; each < 100; ++each)
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(commands_pile_up_while_a_thread_is_busy_and_go_as_one_batch
 BOOST_AUTO_TEST_CASE(those_who_waited_behind_a_grant_are_refused_with_it) {
     fixture f(one_thread());
     f.connect();
-    f.database.delay_us = 20'000;
+    f.database.delay_us = 200'000;
     f.run(fixture::acquire("other"), 5s);
     BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
     auto& granted = f.run(fixture::acquire("hot", "first"), 5s);
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(those_who_waited_behind_a_grant_are_refused_with_it) {
 BOOST_AUTO_TEST_CASE(who_asks_while_the_batch_is_under_way_does_not_follow_it) {
     fixture f(one_thread());
     f.connect();
-    f.database.delay_us = 20'000;
+    f.database.delay_us = 200'000;
     f.run(fixture::acquire("hot", "first"), 5s);
     BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
     f.run(fixture::acquire("hot", "rival"), 5s);
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(few_commands_go_with_the_end_of_the_batch_under_way_and_not
     fixture f(settings);
     f.connect();
     f.run_until([] { return false; }, 100ms);  // all four sessions are up and rest
-    f.database.delay_us = 1'000;
+    f.database.delay_us = 15'000;
     f.run(fixture::acquire("first"), 5s);
     BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
     for (int each = 0; each < 10; ++each)
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_statement_that_takes_long_holds_up_nobody_else) {
     auto& slow = f.run(fixture::acquire("slow"), 5s);
     BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
     f.database.delay_us = 0;
-    for (int each = 0; each < 20; ++each) {
+    for (int each = 0; each < 40; ++each) {
         auto& other = f.run(fixture::acquire("r" + std::to_string(each)), 5s);
         BOOST_REQUIRE(f.run_until([&] { return other.ended; }));
         BOOST_TEST(!slow.ended);

@@ -6,7 +6,9 @@
 
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace holdfast::pg {
@@ -21,8 +23,8 @@ public:
     command_queue(std::size_t waiting_max, std::size_t rows_max)
         : planner_(waiting_max, rows_max), waiting_max_(waiting_max), rows_max_(rows_max) {}
 
-    /// How long less than a full batch waits for the end of the one that is under way: longer than nearly every
-    /// statement takes.
+    /// How long less than a full batch waits for the end of one that is under way: longer than nearly every statement
+    /// takes. One that has taken longer is waited for no more.
     static constexpr std::chrono::milliseconds held_back_max{20};
 
     /// Nothing when queued (the operation then has its ticket), else why not: `overloaded` when full, `unavailable`
@@ -74,6 +76,7 @@ private:
     void finish_locked(const planner::item& ended);
     void announce_locked();
     void rest_locked(std::unique_lock<std::mutex>& lock, std::chrono::steady_clock::time_point until);
+    std::chrono::steady_clock::time_point held_back_until_locked() const;
     bool may_start_locked(std::chrono::steady_clock::time_point now) const;
     batch take_fast_locked(std::unique_lock<std::mutex>& lock, std::chrono::milliseconds wait);
     batch take_slow_locked();
@@ -89,8 +92,8 @@ private:
     std::size_t waiting_max_;
     std::size_t rows_max_;
     std::size_t connections_ = 0;
-    std::size_t under_way_ = 0;  ///< Batches of the fast lane.
-    std::chrono::steady_clock::time_point last_taken_;
+    /// Threads of the fast lane with a batch, and since when.
+    std::map<std::thread::id, std::chrono::steady_clock::time_point> under_way_;
     bool held_back_ = false;  ///< A thread keeps an eye on the one under way.
     bool closed_ = false;
 };
