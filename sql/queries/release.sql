@@ -37,10 +37,11 @@ WITH given AS MATERIALIZED (
     LEFT JOIN locked AS l ON l.resource = i.resource
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 ), written AS (
+    -- "= ANY (ARRAY[...])" as in renew.sql.
     UPDATE {schema}.distributed_locks AS l
     SET expires_at = j.now, released = true, idempotency_key = NULL, in_delivery = NULL, offered_place = NULL
     FROM judged AS j
-    WHERE l.resource = j.resource AND j.verdict = 'released'
+    WHERE l.resource = ANY (ARRAY[j.resource]) AND j.verdict = 'released'
 )
 SELECT j.ordinal, j.verdict,
     CASE WHEN j.verdict = 'forbidden' THEN j.holder ELSE '' END AS holder,

@@ -28,10 +28,11 @@ WITH limits AS MATERIALIZED (
     LEFT JOIN locked AS l ON l.resource = i.resource
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
 ), written AS (
+    -- "= ANY (ARRAY[...])" as in renew.sql.
     UPDATE {schema}.distributed_locks AS l
     SET acquired_at = j.now, expires_at = j.now + make_interval(secs => j.ttl)
     FROM judged AS j
-    WHERE l.resource = j.resource AND j.ours
+    WHERE l.resource = ANY (ARRAY[j.resource]) AND j.ours
     RETURNING l.resource, l.acquired_at, l.expires_at
 )
 SELECT j.ordinal,
