@@ -8,24 +8,30 @@
 -- out old ones later. NO CYCLE and the bound keep tokens below 2^53, where every JSON reader is exact.
 CREATE SEQUENCE {schema}.fencing_tokens AS bigint MINVALUE 1 MAXVALUE 9007199254740991 NO CYCLE CACHE 1;
 
+-- The limits of names, keys and tokens once more, as the last line of defence. Domains, not CHECK constraints of the tables:
+-- those are read and compiled anew by each statement that writes, which took a third of its time, and judge every column on
+-- every update; a domain's are compiled once a session, and judge what comes in (docs/benchmarks/steps.md).
+-- "C": names are compared byte for byte whatever the database's collation, and sorting needs no locale.
+CREATE DOMAIN {schema}.name AS text COLLATE "C"
+    CHECK (octet_length(VALUE) BETWEEN 1 AND 255 AND VALUE !~ '[\x01-\x1f\x7f]');
+CREATE DOMAIN {schema}.idempotency_key AS text COLLATE "C"
+    CHECK (octet_length(VALUE) BETWEEN 1 AND 255 AND VALUE !~ '[^\x21-\x7e]');
+CREATE DOMAIN {schema}.fencing_token AS bigint CHECK (VALUE BETWEEN 1 AND 9007199254740991);
+
 -- One row per resource that was held lately. A row outlives its lease (released, or expires_at passed) and is swept much
 -- later, so that a statement which drew its token before it waited cannot insert an older token over a newer grant.
 -- The rule of holding: NOT released AND expires_at > clock_timestamp().
 CREATE TABLE {schema}.distributed_locks (
     id bigint GENERATED ALWAYS AS IDENTITY (CACHE 100) PRIMARY KEY,
-    fencing_token bigint NOT NULL CHECK (fencing_token BETWEEN 1 AND 9007199254740991),
+    fencing_token {schema}.fencing_token NOT NULL,
     acquired_at timestamptz NOT NULL,
     -- No CHECK against acquired_at: after a backward step of the clock a renewed lease may end before it began.
     expires_at timestamptz NOT NULL,
     -- Says that the lease was ended by its owner. expires_at alone would bring it back to life when the clock steps backward.
     released boolean NOT NULL DEFAULT false,
-    -- "C": names are compared byte for byte whatever the database's collation, and sorting needs no locale.
-    resource text COLLATE "C" NOT NULL UNIQUE
-        CHECK (octet_length(resource) BETWEEN 1 AND 255 AND resource !~ '[\x01-\x1f\x7f]'),
-    owner text COLLATE "C" NOT NULL
-        CHECK (octet_length(owner) BETWEEN 1 AND 255 AND owner !~ '[\x01-\x1f\x7f]'),
-    idempotency_key text COLLATE "C"
-        CHECK (octet_length(idempotency_key) BETWEEN 1 AND 255 AND idempotency_key !~ '[^\x21-\x7e]')
+    resource {schema}.name NOT NULL UNIQUE,
+    owner {schema}.name NOT NULL,
+    idempotency_key {schema}.idempotency_key
 ) WITH (
     -- Every grant, renew and release updates a row in place: half-empty pages and no index on expires_at keep those
     -- updates inside the page (HOT), where the next visitor prunes the dead version without waiting for vacuum.

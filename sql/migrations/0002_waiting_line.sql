@@ -38,11 +38,9 @@ CREATE TABLE {schema}.waiters (
     kept_until timestamptz,
     -- What the request asked for: with these it can be granted the lock by whoever gives it back on the same node.
     ttl_seconds bigint NOT NULL,
-    idempotency_key text COLLATE "C",
-    resource text COLLATE "C" NOT NULL
-        CHECK (octet_length(resource) BETWEEN 1 AND 255 AND resource !~ '[\x01-\x1f\x7f]'),
-    owner text COLLATE "C" NOT NULL
-        CHECK (octet_length(owner) BETWEEN 1 AND 255 AND owner !~ '[\x01-\x1f\x7f]'),
+    idempotency_key {schema}.idempotency_key,
+    resource {schema}.name NOT NULL,
+    owner {schema}.name NOT NULL,
     PRIMARY KEY (resource, place),
     UNIQUE (resource, owner)
 ) WITH (

@@ -32,6 +32,7 @@ constexpr std::array<query_source, query_count> sources{{
     {query::sweep, "holdfast_sweep", "queries/sweep.sql", false},
     {query::queue, "holdfast_queue", "queries/queue.sql", false},
     {query::announce, "holdfast_announce", "queries/announce.sql", false},
+    {query::settle_memory, "holdfast_settle_memory", "queries/settle_memory.sql", false},
     {query::draw_node, "holdfast_draw_node", "queries/draw_node.sql", false},
     {query::beat, "holdfast_beat", "queries/beat.sql", false},
     {query::survey, "holdfast_survey", "queries/survey.sql", false},

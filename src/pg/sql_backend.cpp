@@ -456,7 +456,8 @@ bool sql_backend::connect() {
         connection_.emplace(settings_, texts_, watch_);
         connection_->prepare({query::acquire_fast, query::acquire_slow, query::renew_fast, query::renew_slow,
                               query::release_fast, query::release_slow, query::restamp, query::look, query::probe,
-                              query::queue, query::announce});
+                              query::queue, query::announce, query::settle_memory});
+        connection_->run(query::settle_memory, {});
         const auto probe_sent = steady_clock::now();
         const pqxx::result probe = connection_->run(query::probe, {});
         clock_.read(probe[0]["clock_us"].as<std::int64_t>(), probe_sent, steady_clock::now());

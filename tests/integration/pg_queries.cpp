@@ -22,10 +22,11 @@ struct fixture {
         : settings(std::move(with)), texts(settings.schema) {
         pg::migrate(settings);
         session.emplace(settings, texts, watch);
-        session->prepare({query::acquire_fast, query::acquire_slow, query::renew_fast, query::renew_slow,
-                          query::release_fast, query::release_slow, query::restamp, query::look, query::probe,
-                          query::analyze, query::sweep, query::queue, query::announce, query::draw_node, query::beat,
-                          query::survey, query::tidy_queue, query::schema_version, query::advance_tokens});
+        session->prepare({query::acquire_fast, query::acquire_slow,   query::renew_fast,     query::renew_slow,
+                          query::release_fast, query::release_slow,   query::restamp,        query::look,
+                          query::probe,        query::analyze,        query::sweep,          query::queue,
+                          query::announce,     query::draw_node,      query::beat,           query::survey,
+                          query::tidy_queue,   query::schema_version, query::advance_tokens, query::settle_memory});
     }
 
     pqxx::result acquire(const std::string& resources, const std::string& owners, const std::string& ttls,
@@ -128,6 +129,31 @@ BOOST_AUTO_TEST_CASE(each_row_of_a_statement_has_its_own_limit) {
                 BOOST_TEST(row["verdict"].as<std::string>() == (row["ordinal"].as<int>() == 1 ? "late" : "granted"));
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(only_a_statement_that_has_written_nothing_commits_without_the_disk) {
+    fixture f;
+    tests::stranger session(f.settings);
+    session.run("PREPARE it AS\n" + std::string(f.texts.text(query::acquire_fast)));
+    // What synchronous_commit is when the transaction ends, after an acquire of these by these.
+    const auto synchronous_commit = [&](const std::string& resources, const std::string& owners) {
+        const auto each = [&](const std::string& value) {
+            return "array_fill(" + value + ", ARRAY[cardinality('" + owners + "'::text[])])";
+        };
+        session.run("BEGIN");
+        session.run("EXECUTE it('" + resources + "', '" + owners + "', " + each("30") + ", " + each("'k'::text") +
+                    ", " + each("9000000000000000") + ", '9000000000000000', '50', '{}')");
+        const std::string found = session.run("SHOW synchronous_commit");
+        session.run("COMMIT");
+        BOOST_TEST(session.run("SHOW synchronous_commit") == "on");
+        return found;
+    };
+    BOOST_TEST(synchronous_commit("{a}", "{o}") == "on");      // inserted
+    BOOST_TEST(synchronous_commit("{a}", "{o}") == "off");     // the same key again
+    BOOST_TEST(synchronous_commit("{a}", "{x}") == "off");     // refused
+    BOOST_TEST(synchronous_commit("{a,b}", "{x,o}") == "on");  // one refused, one granted
+    f.sql("UPDATE {schema}.distributed_locks SET expires_at = now() - interval '1 s'");
+    BOOST_TEST(synchronous_commit("{a}", "{x}") == "on");  // updated
 }
 
 BOOST_AUTO_TEST_CASE(a_locked_row_is_busy_and_delays_nobody_else) {

@@ -25,6 +25,7 @@ enum class query {
     sweep,
     queue,
     announce,
+    settle_memory,
     draw_node,
     beat,
     survey,
@@ -33,7 +34,7 @@ enum class query {
     advance_tokens
 };
 
-inline constexpr std::size_t query_count = 19;
+inline constexpr std::size_t query_count = 20;
 
 /// The query's name, also that of its prepared statement.
 std::string_view query_name(query which) noexcept;
