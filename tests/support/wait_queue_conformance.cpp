@@ -594,6 +594,14 @@ void a_replayed_grant_is_not_given_back_though_the_lock_was_free(queue_under_tes
     BOOST_TEST(seen(queues.here(), "a").has_value());
 }
 
+void a_renewed_grant_is_not_given_back(queue_under_test& queues) {
+    const lock grant = must_be<queue_grant>(queues.here().stand("a", "alice").answer).lock;
+    BOOST_REQUIRE((queues.there().leases().renew({resource("a"), owner("alice"), seconds(60)})->result() ==
+                   renew_result::renewed));
+    BOOST_TEST((queues.here().give_back(grant).result != release_result::released));
+    BOOST_TEST(seen(queues.here(), "a").has_value());
+}
+
 void another_grant_is_not_given_back(queue_under_test& queues) {
     queues.here().leases().must_acquire("a", "alice", ttl_seconds);
     const place bob = queues.here().must_stand("a", "bob");

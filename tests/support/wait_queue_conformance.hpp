@@ -106,6 +106,7 @@ public:
     RULE(what_was_granted_at_once_is_given_back)                             \
     RULE(a_replayed_grant_is_not_given_back)                                 \
     RULE(a_replayed_grant_is_not_given_back_though_the_lock_was_free)        \
+    RULE(a_renewed_grant_is_not_given_back)                                  \
     RULE(another_grant_is_not_given_back)                                    \
     RULE(a_repeated_claim_is_answered_under_its_key)                         \
     RULE(standing_under_the_key_of_a_live_grant_repeats_it)                  \

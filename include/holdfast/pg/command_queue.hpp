@@ -40,11 +40,11 @@ public:
     /// The next batch for a thread of this lane; waits for one up to `wait`. Empty when none came or the queue is
     /// closed. Writes hold their resources until they are finished, put back or handed to the slow lane. While another
     /// batch of the fast lane is under way, one that is not full is held back: fewer and larger statements cost less,
-    /// but one that is stuck must not hold up the others. The thread that rested last is
-    /// woken first: its session is still in the processor's caches.
+    /// but one that is stuck must not hold up the others. The thread that rested last is woken first: its session is
+    /// still in the processor's caches.
     batch take(lane lane, std::chrono::milliseconds wait);
-    /// A batch that take(lane) returned is no longer under way; called once for each, after the calls below. A thread
-    /// of the fast lane then goes on to take(), or calls announce().
+    /// A batch that take(lane) returned is no longer under way; called once for each, after the calls below, by the
+    /// thread that took it. One of the fast lane then goes on to take(), or calls announce().
     void end_batch(lane lane);
 
     /// These were taken and not sent.
