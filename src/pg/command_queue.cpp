@@ -40,9 +40,11 @@ std::optional<errc> command_queue::push(const operation_ptr& operation) {
     return std::nullopt;
 }
 
-void command_queue::announce() {
+std::optional<steady_clock::time_point> command_queue::announce() {
     const std::scoped_lock lock(mutex_);
     announce_locked();
+    if (planner_.ready() == 0 || may_start_locked(steady_clock::now())) return std::nullopt;
+    return held_back_until_locked();
 }
 
 bool command_queue::withdraw(const operation& operation) {
@@ -77,10 +79,7 @@ command_queue::batch command_queue::take_fast_locked(std::unique_lock<std::mutex
             announce_locked();  // There may be more than one batch.
             return taken;
         }
-        const bool hold_back = planner_.ready() > 0 && !held_back_;
-        if (hold_back) held_back_ = true;
-        rest_locked(lock, hold_back ? std::min(give_up, held_back_until_locked()) : give_up);
-        if (hold_back) held_back_ = false;
+        rest_locked(lock, give_up);
     }
     return {};
 }
@@ -246,9 +245,7 @@ void command_queue::finish_locked(const planner::item& ended) {
 }
 
 void command_queue::announce_locked() {
-    // One thread is enough to keep an eye on the one under way.
-    const bool worth_it = held_back_ ? may_start_locked(steady_clock::now()) : planner_.ready() > 0;
-    if (worth_it && !resting_.empty()) resting_.back()->notify_one();
+    if (!resting_.empty() && may_start_locked(steady_clock::now())) resting_.back()->notify_one();
     if (!busy_.empty()) slow_.notify_one();
 }
 

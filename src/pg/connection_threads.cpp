@@ -25,7 +25,7 @@ namespace {
 
 /// How often a resting thread looks whether its session is still there, so that it is opened again outside any request.
 constexpr milliseconds rest_max{500};
-/// How often the I/O thread looks for stuck sockets.
+/// How often the I/O thread looks for what is stuck.
 constexpr milliseconds watch_interval{50};
 /// On the fast lane only an uncommitted insert of somebody else can make a statement wait.
 constexpr milliseconds fast_lock_wait_max{20};
@@ -46,6 +46,7 @@ public:
           meter_(meter),
           queue_(settings.queue_max, settings.batch_rows_max),
           deadline_timer_(executor_),
+          stuck_timer_(executor_),
           watch_timer_(executor_),
           ended_timer_(executor_, steady_clock::time_point::max()),
           watches_(settings.fast_threads + settings.slow_threads) {}
@@ -69,6 +70,7 @@ public:
 private:
     // On the I/O thread.
     void announce_soon();
+    void announce();
     void arm_deadline_timer();
     void deadlines_passed();
     void past_deadline(const operation_ptr& operation);
@@ -100,11 +102,13 @@ private:
     open_operations open_{&memory_};  ///< Not ended yet; completed early ones too.
     std::optional<asio::executor_work_guard<asio::any_io_executor>> work_;  ///< While anything is open.
     asio::steady_timer deadline_timer_;
+    asio::steady_timer stuck_timer_;  ///< While something is held back by a batch under way, which may be stuck.
     asio::steady_timer watch_timer_;
     asio::steady_timer ended_timer_;  ///< Cancelled when the last thread has ended.
     std::size_t running_threads_ = 0;
     bool stopped_ = false;
     bool announcing_ = false;
+    bool is_stuck_timer_set_ = false;
 
     std::vector<socket_watch> watches_;
     std::vector<std::thread> threads_;
@@ -145,7 +149,20 @@ void connection_threads::core::announce_soon() {
     announcing_ = true;
     asio::post(executor_, [self = shared_from_this()] {
         self->announcing_ = false;
-        self->queue_.announce();
+        self->announce();
+    });
+}
+
+void connection_threads::core::announce() {
+    const auto again = queue_.announce();
+    if (!again || is_stuck_timer_set_) return;
+    is_stuck_timer_set_ = true;
+    stuck_timer_.expires_at(*again);
+    stuck_timer_.async_wait([self = weak_from_this()](boost::system::error_code code) {
+        const auto alive = self.lock();
+        if (!alive || code) return;
+        alive->is_stuck_timer_set_ = false;
+        alive->announce();
     });
 }
 
@@ -213,6 +230,7 @@ void connection_threads::core::watch_sockets() {
     for (socket_watch& watch : watches_)
         if (watch.shut_down_if_overdue(now))
             journal_.write(domain::log_level::warning, "stuck_connection_shut_down", {});
+    announce();  // Also what became ready behind a stuck batch without the I/O thread's doing.
     watch_timer_.expires_after(watch_interval);
     watch_timer_.async_wait([self = weak_from_this()](boost::system::error_code code) {
         if (const auto alive = self.lock(); alive && !code) alive->watch_sockets();
@@ -254,6 +272,7 @@ void connection_threads::core::join() {
     stopped_ = true;
     watch_timer_.cancel();
     deadline_timer_.cancel();
+    stuck_timer_.cancel();
 }
 
 // ---- The connection threads' side

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -31,8 +32,9 @@ public:
     /// when no connection is up or the queue is closed. Wakes nobody, so that what arrives together goes together: call
     /// announce() after the last one.
     std::optional<domain::errc> push(const operation_ptr& operation);
-    /// Wakes a thread if there is something that it may take now or should keep an eye on.
-    void announce();
+    /// Wakes a thread if there is something that it may take now. What is held back by a batch under way is taken by
+    /// that one's thread, unless it is stuck: the result says when to announce again, to see.
+    std::optional<std::chrono::steady_clock::time_point> announce();
 
     /// Takes an operation back that still waits; false when a thread has it.
     bool withdraw(const operation& operation);
@@ -94,7 +96,6 @@ private:
     std::size_t connections_ = 0;
     /// Threads of the fast lane with a batch, and since when.
     std::map<std::thread::id, std::chrono::steady_clock::time_point> under_way_;
-    bool held_back_ = false;  ///< A thread keeps an eye on the one under way.
     bool closed_ = false;
 };
 
