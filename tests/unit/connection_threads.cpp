@@ -336,6 +336,23 @@ BOOST_AUTO_TEST_CASE(a_statement_that_takes_long_holds_up_nobody_else) {
     BOOST_TEST(f.run_until([&] { return slow.ended; }));
 }
 
+// More often than luck would have it: a resting thread looks up twice a second by itself.
+BOOST_AUTO_TEST_CASE(who_comes_after_a_statement_that_takes_long_is_taken_by_another_thread) {
+    fixture f;
+    f.connect();
+    for (int round = 0; round < 8; ++round) {
+        const int before = f.database.statements.load();
+        f.database.delay_us = 300'000;
+        auto& slow = f.run(fixture::acquire("slow"), 5s);
+        BOOST_TEST(f.run_until([&] { return f.database.statements.load() > before; }));
+        f.database.delay_us = 0;
+        auto& other = f.run(fixture::acquire("other"), 5s);
+        BOOST_REQUIRE(f.run_until([&] { return other.ended; }));
+        BOOST_TEST(!slow.ended);
+        BOOST_TEST(f.run_until([&] { return slow.ended; }));
+    }
+}
+
 BOOST_AUTO_TEST_CASE(without_a_connection_commands_are_unavailable_at_once) {
     fixture f;
     f.database.reachable = false;
