@@ -21,8 +21,6 @@
 -- are evaluated again only if the row changed, while the clock ran on in any case.
 -- "given" hides the parameters from the planner. Arrays whose length it sees tempt it to plan every execution anew, which
 -- took longer than the execution (docs/benchmarks/steps.md). Reading any of its columns sets the lock_timeout first.
--- "durable" lets a commit that holds no write go without the disk: a row's lock alone would make it wait, and on a fought-over
--- resource most statements only refuse. What such a statement has read was flushed before anybody could see it.
 -- date_part, not extract: double precision is exact to the microsecond until the year 2106, and far cheaper than numeric.
 WITH given AS MATERIALIZED (
     SELECT $1::text[] AS resources, $2::text[] AS owners, $3::bigint[] AS ttls, $4::text[] AS keys, $5::bigint[] AS limits,
@@ -81,8 +79,6 @@ WITH given AS MATERIALIZED (
             OR clock_timestamp() <= (SELECT i.not_after FROM input AS i WHERE i.resource = EXCLUDED.resource))
     RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, l.waiting,
         clock_timestamp() - l.acquired_at AS stamp_age
-), durable AS MATERIALIZED (
-    SELECT CASE WHEN NOT EXISTS (SELECT FROM written) THEN set_config('synchronous_commit', 'off', true) END
 )
 SELECT j.ordinal,
     CASE
@@ -98,5 +94,4 @@ SELECT j.ordinal,
     coalesce((date_part('epoch', w.stamp_age) * 1000000)::bigint, 0) AS stamp_age_us,
     (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS clock_us
 FROM judged AS j
-CROSS JOIN durable
 LEFT JOIN written AS w ON w.resource = j.resource

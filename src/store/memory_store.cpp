@@ -240,6 +240,7 @@ awaitable<result<renew_outcome>> memory_store::renew(renew_command command, dead
     if (command.fencing_token() && command.fencing_token()->number() != held->fencing_token)
         co_return renew_outcome::forbidden();
     held->expires_at = now + command.ttl().length();
+    held->in_delivery = false;
     co_return renew_outcome::renewed(memory::describe(command.resource(), *held, now), !row.places.empty());
 }
 

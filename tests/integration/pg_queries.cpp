@@ -131,31 +131,6 @@ BOOST_AUTO_TEST_CASE(each_row_of_a_statement_has_its_own_limit) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(only_a_statement_that_has_written_nothing_commits_without_the_disk) {
-    fixture f;
-    tests::stranger session(f.settings);
-    session.run("PREPARE it AS\n" + std::string(f.texts.text(query::acquire_fast)));
-    // What synchronous_commit is when the transaction ends, after an acquire of these by these.
-    const auto synchronous_commit = [&](const std::string& resources, const std::string& owners) {
-        const auto each = [&](const std::string& value) {
-            return "array_fill(" + value + ", ARRAY[cardinality('" + owners + "'::text[])])";
-        };
-        session.run("BEGIN");
-        session.run("EXECUTE it('" + resources + "', '" + owners + "', " + each("30") + ", " + each("'k'::text") +
-                    ", " + each("9000000000000000") + ", '9000000000000000', '50', '{}')");
-        const std::string found = session.run("SHOW synchronous_commit");
-        session.run("COMMIT");
-        BOOST_TEST(session.run("SHOW synchronous_commit") == "on");
-        return found;
-    };
-    BOOST_TEST(synchronous_commit("{a}", "{o}") == "on");      // inserted
-    BOOST_TEST(synchronous_commit("{a}", "{o}") == "off");     // the same key again
-    BOOST_TEST(synchronous_commit("{a}", "{x}") == "off");     // refused
-    BOOST_TEST(synchronous_commit("{a,b}", "{x,o}") == "on");  // one refused, one granted
-    f.sql("UPDATE {schema}.distributed_locks SET expires_at = now() - interval '1 s'");
-    BOOST_TEST(synchronous_commit("{a}", "{x}") == "on");  // updated
-}
-
 BOOST_AUTO_TEST_CASE(a_locked_row_is_busy_and_delays_nobody_else) {
     fixture f;
     f.acquire("{a,b}", "{o,o}", "{30,30}", R"({"",""})", "{9000000000000000,9000000000000000}");
