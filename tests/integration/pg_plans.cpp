@@ -26,17 +26,21 @@ std::ostream& operator<<(std::ostream& out, const call& each) {
     return out << pg::query_name(each.which);
 }
 
-// Two names that have rows, asked for by somebody else or their owner.
+// Two names that have rows, asked for by their owner and by somebody else.
+const std::string acquires =
+    std::string("'{r1,r2}', '{o,x}', '{30,30}', '{\"\",\"\"}', ") + far + ", '9000000000000000', '50', '{}'";
+const std::string renewals = std::string("'{r1,r2}', '{o,x}', '{30,30}', '{-1,-1}', ") + far + ", '50'";
+const std::string releases = std::string("'{r1,r2}', '{o,x}', '{-1,-1}', ") + far + ", '50'";
+const std::string restamps = std::string("'{r1,r2}', '{o,x}', '{30,30}', '{1,2}', ") + far + ", '50'";
+
 const std::vector<call> calls{
-    {query::acquire_fast,
-     "'{r1,r2}', '{o,x}', '{30,30}', '{\"\",\"\"}', " + std::string(far) + ", '9000000000000000', '50', '{}'"},
-    {query::acquire_slow,
-     "'{r1,r2}', '{o,x}', '{30,30}', '{\"\",\"\"}', " + std::string(far) + ", '9000000000000000', '50', '{}'"},
-    {query::renew_fast, "'{r1,r2}', '{o,x}', '{30,30}', '{-1,-1}', " + std::string(far) + ", '50'"},
-    {query::renew_slow, "'{r1,r2}', '{o,x}', '{30,30}', '{-1,-1}', " + std::string(far) + ", '50'"},
-    {query::release_fast, "'{r1,r2}', '{o,x}', '{-1,-1}', " + std::string(far) + ", '50'"},
-    {query::release_slow, "'{r1,r2}', '{o,x}', '{-1,-1}', " + std::string(far) + ", '50'"},
-    {query::restamp, "'{r1,r2}', '{o,x}', '{30,30}', '{1,2}', " + std::string(far) + ", '50'"},
+    {query::acquire_fast, acquires},
+    {query::acquire_slow, acquires},
+    {query::renew_fast, renewals},
+    {query::renew_slow, renewals},
+    {query::release_fast, releases},
+    {query::release_slow, releases},
+    {query::restamp, restamps},
     {query::look, "'{r1,nobody}'"},
     {query::survey, "'1'"},
     {query::queue,

@@ -89,7 +89,10 @@ BOOST_AUTO_TEST_CASE(a_table_that_grows_is_not_read_whole_by_plans_made_for_a_sm
                                          "WHERE indrelid = {table}::regclass"));
     };
     const auto before = rows_read();
-    BOOST_TEST_REQUIRE(node.run_until(10s, [&] { return look(), rows_read() >= before + 20; }));
+    BOOST_TEST_REQUIRE(node.run_until(10s, [&] {
+        look();
+        return rows_read() >= before + 20;
+    }));
     BOOST_TEST(rows_read() < before + 10'000);
 }
 
