@@ -2,8 +2,9 @@
 -- include/holdfast/store/wait_queue.hpp. Whoever changes a place has locked the lock's row before.
 
 ALTER TABLE {schema}.distributed_locks
-    -- There are places for this resource. The fast statements keep off the row where that matters.
-    ADD COLUMN waiting boolean NOT NULL DEFAULT false,
+    -- How many places there are for this resource: its rows in waiters. The fast statements keep off the row where that
+    -- matters.
+    ADD COLUMN places bigint NOT NULL DEFAULT 0,
     -- The lease was granted to a request that waits, or would have, and nobody but its node has answered with it: the
     -- attachment of the place that was granted it at once, else 0.
     ADD COLUMN in_delivery bigint,
@@ -113,7 +114,6 @@ DECLARE
     before {schema}.distributed_locks%ROWTYPE;
     is_there boolean;
     is_ours boolean;
-    may_wait boolean;                           -- There may be places for the resource.
     clock timestamptz;
     is_live boolean;
     settles boolean;                            -- If nobody holds the lock then, it goes to the first living waiter.
@@ -121,7 +121,6 @@ DECLARE
     first {schema}.waiters%ROWTYPE;
     first_lives boolean;
     ends_offer boolean;
-    has_left boolean;                           -- Somebody's place has gone.
     silent_node bigint;                         -- It has let an offer pass, and has not beaten since that was made.
 BEGIN
     -- Each statement in here costs what a look-up in an index does; an expression without a table next to nothing.
@@ -165,8 +164,6 @@ BEGIN
                 lease := NULL;
                 is_there := EXISTS (SELECT FROM {schema}.distributed_locks AS l WHERE l.resource = its_resource);
             END IF;
-            may_wait := lease.waiting;
-            has_left := false;
             before := lease;
         END IF;
 
@@ -194,7 +191,7 @@ BEGIN
                 ELSE 'not_found' END;
 
         ELSIF its_kind = 'stand' THEN
-            IF may_wait THEN
+            IF lease.places > 0 THEN
                 SELECT * INTO mine FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.owner = its_owner;
                 -- Kept too long, or its node died too long ago: a place no more.
                 IF mine.kept_until <= clock OR mine.place IS NOT NULL AND mine.kept_until IS NULL AND NOT EXISTS (
@@ -202,7 +199,7 @@ BEGIN
                         WHERE n.node = mine.node AND n.beat_at > clock - dead_after - kept_for) THEN
                     DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = mine.place;
                     mine := NULL;
-                    has_left := true;
+                    lease.places := lease.places - 1;
                 END IF;
             END IF;
             IF is_live AND lease.owner = its_owner AND lease.idempotency_key = its_key THEN
@@ -246,7 +243,7 @@ BEGIN
             RETURNING * INTO mine;
             out_verdict := CASE WHEN mine.place IS NULL OR mine.kept_until <= clock THEN 'not_found' ELSE 'left' END;
             settles := mine.place IS NOT NULL;
-            has_left := has_left OR settles;
+            lease.places := lease.places - settles::integer;
             ends_offer := is_live AND lease.offered_place = mine.place;
             IF mine.place IS NOT NULL AND mine.kept_until IS NULL THEN
                 out_wakes := mine.node || ' ' || mine.place || ';';
@@ -261,7 +258,7 @@ BEGIN
                     AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
                         SELECT FROM {schema}.nodes AS n
                         WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
-                has_left := has_left OR FOUND;
+                lease.places := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource);
             END IF;
 
         ELSIF NOT is_live OR lease.offered_place IS NOT NULL AND lease.owner = its_owner THEN
@@ -289,7 +286,7 @@ BEGIN
         IF settles AND NOT is_live THEN
             first := NULL;
             silent_node := NULL;
-            IF may_wait THEN
+            IF lease.places > 0 THEN
                 IF lease.offered_place IS NOT NULL THEN
                     -- An offer that nobody confirmed: its place keeps its order only, until it is asked for again.
                     UPDATE {schema}.waiters AS w SET kept_until = clock + kept_for
@@ -312,7 +309,7 @@ BEGIN
                 WHERE w.resource = its_resource
                 ORDER BY w.place
                 LIMIT 1;
-                IF NOT first_lives THEN
+                IF first_lives IS NOT TRUE THEN
                     SELECT w.* INTO first
                     FROM {schema}.waiters AS w
                     JOIN {schema}.nodes AS n
@@ -327,7 +324,7 @@ BEGIN
                         AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
                             SELECT FROM {schema}.nodes AS n
                             WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
-                    has_left := true;
+                    lease.places := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource);
                 END IF;
             END IF;
             IF out_verdict = 'standing' AND (first.place IS NULL OR first.place >= mine.place) THEN
@@ -344,6 +341,7 @@ BEGIN
                     lease.in_delivery := first.attachment;
                     lease.offered_place := NULL;
                     DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = first.place;
+                    lease.places := lease.places - 1;
                     out_handed_place := first.place;
                     out_handed_attachment := first.attachment;
                     out_handed_owner := first.owner;
@@ -373,8 +371,9 @@ BEGIN
             out_verdict := 'granted';
             IF mine.place IS NOT NULL THEN
                 DELETE FROM {schema}.waiters AS w WHERE w.resource = its_resource AND w.place = mine.place;
+                lease.places := lease.places - 1;
             END IF;
-            IF its_kind = 'stand' AND may_wait THEN
+            IF its_kind = 'stand' AND (mine.place IS NOT NULL OR lease.places > 0) THEN
                 -- The owner's older request is over, and for the others the end of the lease has moved.
                 IF mine.kept_until IS NULL AND mine.place IS NOT NULL THEN
                     out_wakes := out_wakes || mine.node || ' ' || mine.place || ';';
@@ -397,25 +396,23 @@ BEGIN
             WHERE w.resource = its_resource AND w.place = mine.place
             RETURNING * INTO mine;
         ELSIF out_verdict = 'standing' THEN
-            out_position := CASE WHEN may_wait
-                THEN (SELECT count(*) FROM {schema}.waiters AS w
-                    WHERE w.resource = its_resource AND (w.kept_until IS NULL OR w.kept_until > clock)) ELSE 0 END + 1;
-            IF out_position > places_max THEN
+            IF lease.places >= places_max THEN
                 DELETE FROM {schema}.waiters AS w
                 WHERE w.resource = its_resource
                     AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
                         SELECT FROM {schema}.nodes AS n
                         WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
-                out_position := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource) + 1;
+                lease.places := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource);
             END IF;
-            IF out_position > places_max THEN
+            IF lease.places >= places_max THEN
                 out_verdict := 'full';
             ELSE
                 INSERT INTO {schema}.waiters (resource, place, owner, node, attachment, ttl_seconds, idempotency_key)
                 VALUES (its_resource, nextval({places}), its_owner, its_node, nextval({attachments}),
                     ttls[i], its_key)
                 RETURNING * INTO mine;
-                may_wait := true;
+                lease.places := lease.places + 1;
+                out_position := lease.places;
             END IF;
         ELSIF out_verdict = 'held' AND NOT is_live THEN
             out_verdict := 'free';
@@ -437,12 +434,12 @@ BEGIN
         RETURN NEXT;
 
         IF resources[i + 1] IS DISTINCT FROM its_resource AND is_ours THEN
-            IF lease IS DISTINCT FROM before OR may_wait <> before.waiting OR has_left THEN
+            IF lease IS DISTINCT FROM before THEN
                 UPDATE {schema}.distributed_locks AS l
                 SET owner = lease.owner, acquired_at = lease.acquired_at, expires_at = lease.expires_at,
                     fencing_token = lease.fencing_token, idempotency_key = lease.idempotency_key,
                     released = lease.released,
-                    waiting = may_wait AND EXISTS (SELECT FROM {schema}.waiters AS w WHERE w.resource = its_resource),
+                    places = lease.places,
                     in_delivery = lease.in_delivery,
                     offered_place = lease.offered_place
                 WHERE l.resource = its_resource;

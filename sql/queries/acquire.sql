@@ -33,21 +33,21 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.ttls, g.keys, g.limits, g.returnable)
         WITH ORDINALITY AS i (resource, owner, ttl, key, not_after, is_returnable, ordinal)
 ), locked AS MATERIALIZED (
-    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key, waiting, in_delivery,
+    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key, places, in_delivery,
         offered_place
     FROM {schema}.distributed_locks
     WHERE resource = ANY ((SELECT resources FROM given)::text[])
     ORDER BY resource
     FOR UPDATE {skip_locked}
 ), judged AS MATERIALIZED (
-    SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.waiting,
+    SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.places,
         CASE
             WHEN l.resource IS NULL AND
                 (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
             WHEN NOT l.released AND l.expires_at > c.now AND l.owner = i.owner AND l.idempotency_key = i.key
                 THEN CASE WHEN l.in_delivery IS NOT NULL THEN 'awaited' ELSE 'replay' END
             WHEN NOT l.released AND l.expires_at > c.now AND l.owner <> i.owner THEN 'held'
-            WHEN l.waiting AND (l.released OR l.expires_at <= c.now OR l.offered_place IS NOT NULL) THEN 'awaited'
+            WHEN l.places > 0 AND (l.released OR l.expires_at <= c.now OR l.offered_place IS NOT NULL) THEN 'awaited'
             WHEN c.now > i.not_after THEN 'late'
             ELSE 'eligible'
         END AS verdict
@@ -71,13 +71,13 @@ WITH given AS MATERIALIZED (
     )
     -- The flag is on the row, so it is seen as it is now; the places themselves would be those of the snapshot.
     WHERE CASE
-            WHEN l.released OR l.expires_at <= clock_timestamp() THEN NOT l.waiting
-            WHEN l.owner <> EXCLUDED.owner OR l.waiting AND l.offered_place IS NOT NULL THEN false
+            WHEN l.released OR l.expires_at <= clock_timestamp() THEN l.places = 0
+            WHEN l.owner <> EXCLUDED.owner OR l.places > 0 AND l.offered_place IS NOT NULL THEN false
             ELSE (l.idempotency_key = EXCLUDED.idempotency_key) IS NOT TRUE
         END
         AND (clock_timestamp() <= (SELECT least_not_after FROM given)
             OR clock_timestamp() <= (SELECT i.not_after FROM input AS i WHERE i.resource = EXCLUDED.resource))
-    RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, l.waiting,
+    RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, l.places,
         clock_timestamp() - l.acquired_at AS stamp_age
 )
 SELECT j.ordinal,
@@ -90,7 +90,7 @@ SELECT j.ordinal,
     coalesce((date_part('epoch', coalesce(w.acquired_at, j.acquired_at)) * 1000000)::bigint, 0) AS acquired_at_us,
     coalesce((date_part('epoch', coalesce(w.expires_at, j.expires_at)) * 1000000)::bigint, 0) AS expires_at_us,
     coalesce(w.fencing_token, j.fencing_token, 0) AS fencing_token,
-    coalesce(w.waiting, j.waiting, false)::integer AS is_awaited,
+    (coalesce(w.places, j.places, 0) > 0)::integer AS is_awaited,
     coalesce((date_part('epoch', w.stamp_age) * 1000000)::bigint, 0) AS stamp_age_us,
     (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS clock_us
 FROM judged AS j

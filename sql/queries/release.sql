@@ -17,7 +17,7 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.tokens, g.limits)
         WITH ORDINALITY AS i (resource, owner, token, not_after, ordinal)
 ), locked AS MATERIALIZED (
-    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, waiting
+    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, places
     FROM {schema}.distributed_locks
     WHERE resource = ANY ((SELECT resources FROM given)::text[])
     ORDER BY resource
@@ -29,7 +29,7 @@ WITH given AS MATERIALIZED (
                 (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
             WHEN l.resource IS NULL OR l.released OR l.expires_at <= c.now THEN 'not_found'
             WHEN l.owner <> i.owner OR (i.token >= 0 AND i.token <> l.fencing_token) THEN 'forbidden'
-            WHEN l.waiting THEN 'awaited'
+            WHEN l.places > 0 THEN 'awaited'
             WHEN c.now > i.not_after THEN 'late'
             ELSE 'released'
         END AS verdict

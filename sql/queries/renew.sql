@@ -18,13 +18,13 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.ttls, g.tokens, g.limits)
         WITH ORDINALITY AS i (resource, owner, ttl, token, not_after, ordinal)
 ), locked AS MATERIALIZED (
-    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, waiting, offered_place
+    SELECT resource, owner, acquired_at, expires_at, released, fencing_token, places, offered_place
     FROM {schema}.distributed_locks
     WHERE resource = ANY ((SELECT resources FROM given)::text[])
     ORDER BY resource
     FOR UPDATE {skip_locked}
 ), judged AS MATERIALIZED (
-    SELECT i.ordinal, i.resource, i.ttl, c.now, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.waiting,
+    SELECT i.ordinal, i.resource, i.ttl, c.now, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.places,
         CASE
             WHEN l.resource IS NULL AND
                 (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
@@ -51,7 +51,7 @@ SELECT j.ordinal, j.verdict,
     coalesce((date_part('epoch', CASE j.verdict WHEN 'renewed' THEN w.expires_at ELSE j.expires_at END) * 1000000)::bigint, 0)
         AS expires_at_us,
     coalesce(j.fencing_token, 0) AS fencing_token,
-    coalesce(j.waiting, false)::integer AS is_awaited,
+    (coalesce(j.places, 0) > 0)::integer AS is_awaited,
     (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS clock_us
 FROM judged AS j
 LEFT JOIN written AS w ON w.resource = j.resource

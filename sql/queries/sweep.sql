@@ -12,7 +12,7 @@ WITH gate AS MATERIALIZED (
     SELECT ctid
     FROM {schema}.distributed_locks
     WHERE ctid >= $1::tid AND ctid < $2::tid
-        AND NOT waiting
+        AND places = 0
         AND expires_at <= clock_timestamp() - make_interval(secs => $3::bigint)
         AND (SELECT mine FROM gate)
     FOR UPDATE SKIP LOCKED

@@ -6,9 +6,10 @@
 //
 // What is in the database
 //   the lock's row
-//     waiting         there are places for this resource. Set and cleared only with the row locked. The fast statements
-//                     keep off such a row where it matters and answer `awaited`; then the commands below take over. They
-//                     lock the row first and read the places in a later statement, whose snapshot is younger than the lock.
+//     places          how many places there are for this resource. Changed only with the row locked. The fast statements
+//                     keep off a row with places where it matters and answer `awaited`; then the commands below take over.
+//                     They lock the row first and read the places in a later statement, whose snapshot is younger than the
+//                     lock.
 //     offered_place   the lease is an offer to that place, not yet confirmed.
 //     in_delivery     the lease was granted to a request that waits, or would have, and nobody but its node has answered
 //                     with it, so that it may be given back: the attachment of the place that was granted it at once, else 0.
