@@ -102,7 +102,7 @@ database_settings() {
     quarter_of_memory=$(awk '/^MemTotal/ { print int($2 / 1024 / 4) }' /proc/meminfo)
     cat <<SETTINGS
 max_connections = 200
-shared_buffers = $((quarter_of_memory < 2048 ? quarter_of_memory : 2048))MB
+shared_buffers = $((quarter_of_memory < 4096 ? quarter_of_memory : 4096))MB
 max_wal_size = 8GB
 checkpoint_timeout = 30min
 SETTINGS

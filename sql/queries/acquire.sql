@@ -11,7 +11,7 @@
 -- One row per input row: its ordinal, a verdict, and
 --   granted  the grant as it is now (also that of a repeated key), how old its stamp was when it was written, and whether
 --            somebody waits for it
---   held     the lease of another owner, read from the locked row, and that owner as "holder"
+--   held     the lease of another owner, and that owner as "holder"
 --   awaited  waiters are concerned, nothing was done: the lock is free, or merely offered to the owner; or the grant of the
 --            repeated key is one that may still be given back
 --   busy     the row is locked by somebody else (or was deleted meanwhile): nothing is known, nothing was done
@@ -19,12 +19,17 @@
 --   raced    somebody else wrote the row in between: nothing was done, ask again
 -- Lock first, judge after: "judged" reads the clock when the row is ours. Conditions on a row that a statement waited for
 -- are evaluated again only if the row changed, while the clock ran on in any case.
+-- But what is held by another owner is refused by what was committed when the statement began ("seen"), without the row's
+-- lock: who has locked a row waits for the disk at the commit. Not if somebody has locked or is writing the row: then it is
+-- busy, whoever holds the lease. Its xmax is that transaction's number or an ended one's, less its upper half, which the
+-- snapshot's own numbers give back. (Where several share a lock it is another kind of number, and the row may be refused.)
 -- "given" hides the parameters from the planner. Arrays whose length it sees tempt it to plan every execution anew, which
 -- took longer than the execution (docs/benchmarks/steps.md). Reading any of its columns sets the lock_timeout first.
 -- date_part, not extract: double precision is exact to the microsecond until the year 2106, and far cheaper than numeric.
 WITH given AS MATERIALIZED (
     SELECT $1::text[] AS resources, $2::text[] AS owners, $3::bigint[] AS ttls, $4::text[] AS keys, $5::bigint[] AS limits,
         $8::boolean[] AS returnable, to_timestamp($6::bigint / 1000000.0::float8) AS least_not_after,
+        pg_current_snapshot() AS snapshot, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_xid,
         set_config('lock_timeout', $7::text, true)
 ), input AS MATERIALIZED (
     SELECT i.ordinal, i.resource, i.owner, i.ttl, nullif(i.key, '') AS key,
@@ -32,28 +37,38 @@ WITH given AS MATERIALIZED (
     FROM given AS g
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.ttls, g.keys, g.limits, g.returnable)
         WITH ORDINALITY AS i (resource, owner, ttl, key, not_after, is_returnable, ordinal)
+), seen AS MATERIALIZED (
+    SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.places, l.resource IS NOT NULL AS is_there,
+        NOT l.released AND l.expires_at > clock_timestamp() AND l.owner <> i.owner AND (l.xmax = '0'::xid
+            OR pg_visible_in_snapshot((g.next_xid - ((g.next_xid - l.xmax::text::bigint) & 4294967295))::text::xid8, g.snapshot))
+            AS is_refused
+    FROM given AS g
+    CROSS JOIN input AS i
+    LEFT JOIN LATERAL (SELECT d.*, d.xmax FROM {schema}.distributed_locks AS d WHERE d.resource = i.resource LIMIT 1) AS l ON true
 ), locked AS MATERIALIZED (
     SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key, places, in_delivery,
         offered_place
     FROM {schema}.distributed_locks
-    WHERE resource = ANY ((SELECT resources FROM given)::text[])
+    WHERE resource = ANY (ARRAY(SELECT s.resource FROM seen AS s WHERE s.is_there AND NOT s.is_refused))
     ORDER BY resource
     FOR UPDATE {skip_locked}
 ), judged AS MATERIALIZED (
-    SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.places,
+    SELECT s.ordinal, s.resource, s.owner, s.ttl, s.key, s.not_after, s.in_delivery, coalesce(l.owner, s.holder) AS holder,
+        coalesce(l.acquired_at, s.acquired_at) AS acquired_at, coalesce(l.expires_at, s.expires_at) AS expires_at,
+        coalesce(l.fencing_token, s.fencing_token) AS fencing_token, coalesce(l.places, s.places) AS places,
         CASE
-            WHEN l.resource IS NULL AND
-                (SELECT p.resource FROM {schema}.distributed_locks AS p WHERE p.resource = i.resource) IS NOT NULL THEN 'busy'
-            WHEN NOT l.released AND l.expires_at > c.now AND l.owner = i.owner AND l.idempotency_key = i.key
+            WHEN s.is_refused THEN 'held'
+            WHEN l.resource IS NULL AND s.is_there THEN 'busy'
+            WHEN NOT l.released AND l.expires_at > c.now AND l.owner = s.owner AND l.idempotency_key = s.key
                 THEN CASE WHEN l.in_delivery IS NOT NULL THEN 'awaited' ELSE 'replay' END
-            WHEN NOT l.released AND l.expires_at > c.now AND l.owner <> i.owner THEN 'held'
+            WHEN NOT l.released AND l.expires_at > c.now AND l.owner <> s.owner THEN 'held'
             WHEN l.places > 0 AND (l.released OR l.expires_at <= c.now OR l.offered_place IS NOT NULL) THEN 'awaited'
-            WHEN c.now > i.not_after THEN 'late'
+            WHEN c.now > s.not_after THEN 'late'
             ELSE 'eligible'
         END AS verdict
-    FROM input AS i
-    LEFT JOIN locked AS l ON l.resource = i.resource
-    CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
+    FROM seen AS s
+    LEFT JOIN locked AS l ON l.resource = s.resource
+    CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE s.ordinal > 0) AS c
 ), written AS (
     INSERT INTO {schema}.distributed_locks AS l
         (resource, owner, acquired_at, expires_at, fencing_token, idempotency_key, in_delivery)

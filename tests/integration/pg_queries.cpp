@@ -150,6 +150,36 @@ BOOST_AUTO_TEST_CASE(a_locked_row_is_busy_and_delays_nobody_else) {
             BOOST_TEST((row["verdict"].as<std::string>() == "busy") == (row["ordinal"].as<int>() == 1));
 }
 
+BOOST_AUTO_TEST_CASE(a_refusal_reads_the_row_and_leaves_it_alone) {
+    fixture f;
+    f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
+    const auto locker = [&] { return f.sql("SELECT xmax FROM {schema}.distributed_locks WHERE resource = 'a'"); };
+    const auto must_refuse = [&] {
+        const std::string before = locker();
+        const auto refused = f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit);
+        BOOST_TEST(verdict(refused) == "held");
+        BOOST_TEST(refused.at(0)["holder"].as<std::string>() == "o");
+        BOOST_TEST(locker() == before);
+    };
+    must_refuse();
+
+    tests::stranger stranger(f.settings);
+    for (const std::string end : {"COMMIT", "ROLLBACK"}) {
+        const std::string before = locker();
+        stranger.run("BEGIN");
+        stranger.run("SELECT 1 FROM {schema}.distributed_locks WHERE resource = 'a' FOR UPDATE");
+        BOOST_TEST(verdict(f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit)) == "busy");
+        stranger.run(end);
+        BOOST_TEST(locker() != before);
+        must_refuse();
+    }
+    stranger.run("BEGIN");
+    stranger.run("UPDATE {schema}.distributed_locks SET released = true WHERE resource = 'a'");
+    BOOST_TEST(verdict(f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit)) == "busy");
+    stranger.run("ROLLBACK");
+    must_refuse();
+}
+
 BOOST_AUTO_TEST_CASE(the_lock_limit_is_inside_the_statement_and_leaves_no_trace) {
     fixture f;
     f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
