@@ -121,6 +121,7 @@ DECLARE
     first {schema}.waiters%ROWTYPE;
     first_lives boolean;
     ends_offer boolean;
+    removed bigint;                             -- How many places were none any more.
     silent_node bigint;                         -- It has let an offer pass, and has not beaten since that was made.
 BEGIN
     -- Each statement in here costs what a look-up in an index does; an expression without a table next to nothing.
@@ -324,7 +325,10 @@ BEGIN
                         AND (w.kept_until <= clock OR w.kept_until IS NULL AND NOT EXISTS (
                             SELECT FROM {schema}.nodes AS n
                             WHERE n.node = w.node AND n.beat_at > clock - dead_after - kept_for));
-                    lease.places := (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource);
+                    GET DIAGNOSTICS removed = ROW_COUNT;
+                    -- Where nobody lives the number is taken anew, so that it cannot keep the lock from those who come.
+                    lease.places := CASE WHEN first.place IS NOT NULL THEN lease.places - removed
+                        ELSE (SELECT count(*) FROM {schema}.waiters AS w WHERE w.resource = its_resource) END;
                 END IF;
             END IF;
             IF out_verdict = 'standing' AND (first.place IS NULL OR first.place >= mine.place) THEN
