@@ -11,8 +11,8 @@
 
 namespace holdfast::store {
 
-/// What the row of a resource said at a moment during a command to it: read from the locked row and its clock, or, where
-/// another owner held it, from what was committed when the command's statement began.
+/// What the row of a resource said at a moment during a command to it: read from the locked row and its clock, or,
+/// where another owner held it, from what was committed when the command's statement began.
 class standing {
 public:
     /// Nobody holds the resource.
