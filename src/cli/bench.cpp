@@ -56,9 +56,11 @@ void add_plan(app::option_set& options, load_plan& plan) {
                        {"pairs", "mixed", "hot", "look", "health", "wait"}, static_cast<std::size_t>(plan.kind),
                        [&plan](std::size_t n) { plan.kind = kinds.at(n); });
     add_load_options(options, plan);
-    add_number(options,
-               {"rate", "Load", "Start so many a second, whatever became of those before; 0: each after the last"}, 0,
-               1'000'000, plan.rounds_per_second);
+    add_number(
+        options,
+        {"rate", "Load",
+         "Start so many a second (modes pairs, mixed, look), whatever became of those before; 0: each after the last"},
+        0, 1'000'000, plan.rounds_per_second);
     add_number(options, {"idle-connections", "Load", "Connections beside these that stay silent, to measure memory"}, 0,
                1'000'000, plan.idle_connections);
     options.add_text({"resource", "Locks", "The one name of --mode hot"}, "NAME", plan.hot_resource);
