@@ -20,16 +20,15 @@
 -- Lock first, judge after: "judged" reads the clock when the row is ours. Conditions on a row that a statement waited for
 -- are evaluated again only if the row changed, while the clock ran on in any case.
 -- But what is held by another owner is refused by what was committed when the statement began ("seen"), without the row's
--- lock: who has locked a row waits for the disk at the commit. Not if somebody has locked or is writing the row: then it is
--- busy, whoever holds the lease. Its xmax is that transaction's number or an ended one's, less its upper half, which the
--- snapshot's own numbers give back. (Where several share a lock it is another kind of number, and the row may be refused.)
+-- lock: who has locked a row waits for the disk at the commit. Only if nobody has locked or is writing the row, or it would be
+-- busy: its xmax is empty then, or that of the transaction which wrote this version and had locked the one before. Whose
+-- lock has ended meanwhile cannot be told here, with savepoints and shared locks about: that row is locked, and judged as others.
 -- "given" hides the parameters from the planner. Arrays whose length it sees tempt it to plan every execution anew, which
 -- took longer than the execution (docs/benchmarks/steps.md). Reading any of its columns sets the lock_timeout first.
 -- date_part, not extract: double precision is exact to the microsecond until the year 2106, and far cheaper than numeric.
 WITH given AS MATERIALIZED (
     SELECT $1::text[] AS resources, $2::text[] AS owners, $3::bigint[] AS ttls, $4::text[] AS keys, $5::bigint[] AS limits,
         $8::boolean[] AS returnable, to_timestamp($6::bigint / 1000000.0::float8) AS least_not_after,
-        pg_current_snapshot() AS snapshot, pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next_xid,
         set_config('lock_timeout', $7::text, true)
 ), input AS MATERIALIZED (
     SELECT i.ordinal, i.resource, i.owner, i.ttl, nullif(i.key, '') AS key,
@@ -39,12 +38,11 @@ WITH given AS MATERIALIZED (
         WITH ORDINALITY AS i (resource, owner, ttl, key, not_after, is_returnable, ordinal)
 ), seen AS MATERIALIZED (
     SELECT i.*, l.owner AS holder, l.acquired_at, l.expires_at, l.fencing_token, l.places, l.resource IS NOT NULL AS is_there,
-        NOT l.released AND l.expires_at > clock_timestamp() AND l.owner <> i.owner AND (l.xmax = '0'::xid
-            OR pg_visible_in_snapshot((g.next_xid - ((g.next_xid - l.xmax::text::bigint) & 4294967295))::text::xid8, g.snapshot))
+        NOT l.released AND l.expires_at > clock_timestamp() AND l.owner <> i.owner AND (l.xmax = '0'::xid OR l.xmax = l.xmin)
             AS is_refused
-    FROM given AS g
-    CROSS JOIN input AS i
-    LEFT JOIN LATERAL (SELECT d.*, d.xmax FROM {schema}.distributed_locks AS d WHERE d.resource = i.resource LIMIT 1) AS l ON true
+    FROM input AS i
+    LEFT JOIN LATERAL (SELECT d.*, d.xmin, d.xmax FROM {schema}.distributed_locks AS d
+        WHERE d.resource = i.resource LIMIT 1) AS l ON true
 ), locked AS MATERIALIZED (
     SELECT resource, owner, acquired_at, expires_at, released, fencing_token, idempotency_key, places, in_delivery,
         offered_place

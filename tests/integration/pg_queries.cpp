@@ -152,32 +152,55 @@ BOOST_AUTO_TEST_CASE(a_locked_row_is_busy_and_delays_nobody_else) {
 
 BOOST_AUTO_TEST_CASE(a_refusal_reads_the_row_and_leaves_it_alone) {
     fixture f;
-    f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
     const auto locker = [&] { return f.sql("SELECT xmax FROM {schema}.distributed_locks WHERE resource = 'a'"); };
-    const auto must_refuse = [&] {
+    // The row inserted, and then updated.
+    for (int grant = 0; grant < 2; ++grant) {
+        f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
         const std::string before = locker();
         const auto refused = f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit);
         BOOST_TEST(verdict(refused) == "held");
         BOOST_TEST(refused.at(0)["holder"].as<std::string>() == "o");
         BOOST_TEST(locker() == before);
-    };
-    must_refuse();
-
-    tests::stranger stranger(f.settings);
-    for (const std::string end : {"COMMIT", "ROLLBACK"}) {
-        const std::string before = locker();
-        stranger.run("BEGIN");
-        stranger.run("SELECT 1 FROM {schema}.distributed_locks WHERE resource = 'a' FOR UPDATE");
-        BOOST_TEST(verdict(f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit)) == "busy");
-        stranger.run(end);
-        BOOST_TEST(locker() != before);
-        must_refuse();
     }
-    stranger.run("BEGIN");
-    stranger.run("UPDATE {schema}.distributed_locks SET released = true WHERE resource = 'a'");
-    BOOST_TEST(verdict(f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit)) == "busy");
-    stranger.run("ROLLBACK");
-    must_refuse();
+}
+
+const std::string lock_row = "SELECT 1 FROM {schema}.distributed_locks WHERE resource = 'a' FOR ";
+const std::string write_row = "UPDATE {schema}.distributed_locks SET released = true WHERE resource = 'a'";
+
+BOOST_AUTO_TEST_CASE(what_is_held_is_busy_all_the_same_while_somebody_has_the_row_locked) {
+    const std::vector<std::vector<std::string>> ways{
+        {lock_row + "UPDATE"},
+        {lock_row + "SHARE"},
+        {write_row},
+        {"SAVEPOINT one", lock_row + "UPDATE"},
+        {"SAVEPOINT one", lock_row + "UPDATE", "RELEASE SAVEPOINT one"},
+        {"SAVEPOINT one", write_row},
+    };
+    fixture f;
+    f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
+    tests::stranger stranger(f.settings), other(f.settings);
+    const auto judged = [&] {
+        f.sql("SELECT txid_current()");  // A transaction ends: the locker is not the newest any more.
+        return verdict(f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit));
+    };
+    for (const auto& way : ways) {
+        stranger.run("BEGIN");
+        stranger.run("SELECT txid_current()");
+        for (const std::string& step : way)
+            stranger.run(step);
+        BOOST_TEST(judged() == "busy", way.back());
+        stranger.run("ROLLBACK");
+        BOOST_TEST(judged() == "held", way.back());
+    }
+    for (tests::stranger* each : {&stranger, &other}) {
+        each->run("BEGIN");
+        each->run(lock_row + "SHARE");
+    }
+    BOOST_TEST(judged() == "busy");
+    stranger.run("COMMIT");
+    BOOST_TEST(judged() == "busy");
+    other.run("COMMIT");
+    BOOST_TEST(judged() == "held");
 }
 
 BOOST_AUTO_TEST_CASE(the_lock_limit_is_inside_the_statement_and_leaves_no_trace) {
