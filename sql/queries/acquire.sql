@@ -82,7 +82,7 @@ WITH given AS MATERIALIZED (
             c.token, EXCLUDED.owner, EXCLUDED.idempotency_key, false, EXCLUDED.in_delivery, NULL::bigint
         FROM (SELECT clock_timestamp() AS now, nextval({fencing_tokens}) AS token WHERE EXCLUDED.resource IS NOT NULL) AS c
     )
-    -- The flag is on the row, so it is seen as it is now; the places themselves would be those of the snapshot.
+    -- Their number is on the row, so it is seen as it is now; the places themselves would be those of the snapshot.
     WHERE CASE
             WHEN l.released OR l.expires_at <= clock_timestamp() THEN l.places = 0
             WHEN l.owner <> EXCLUDED.owner OR l.places > 0 AND l.offered_place IS NOT NULL THEN false
