@@ -242,6 +242,11 @@ void prometheus_metrics::add_batch_series() {
                       .Help("Commands answered from the outcome of another on the same resource.")
                       .Register(*registry_)
                       .Add({});
+    passed_on_ = &BuildCounter()
+                      .Name("holdfast_leases_passed_on_total")
+                      .Help("Leases that went from a release to the acquire behind it in one statement.")
+                      .Register(*registry_)
+                      .Add({});
     slow_lane_ = &BuildCounter()
                       .Name("holdfast_slow_lane_entered_total")
                       .Help("Commands that met a row locked by somebody else and went to the slow lane.")
@@ -355,6 +360,10 @@ void prometheus_metrics::batch_run(store::command_kind kind, pg::lane lane, std:
 
 void prometheus_metrics::followers_answered(std::size_t commands) noexcept {
     followers_->Increment(static_cast<double>(commands));
+}
+
+void prometheus_metrics::passed_on(std::size_t leases) noexcept {
+    passed_on_->Increment(static_cast<double>(leases));
 }
 
 void prometheus_metrics::slow_lane_entered(std::size_t commands) noexcept {

@@ -152,6 +152,12 @@ void command_queue::put_back(batch batch) {
     announce_locked();
 }
 
+void command_queue::put_apart(batch pairs) {
+    for (planner::item& each : pairs)
+        each.is_apart = true;
+    put_back(std::move(pairs));
+}
+
 std::vector<operation_ptr> command_queue::finish(const batch& ended) {
     std::vector<operation_ptr> followers;
     const std::scoped_lock lock(mutex_);

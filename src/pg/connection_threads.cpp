@@ -336,7 +336,7 @@ void connection_threads::core::run_batch(backend& session, lane lane, socket_wat
     meter_.batch_run(kind_of(*requests.front().what), lane, requests.size(), steady_clock::now() - started);
     watch.end();
 
-    command_queue::batch ended, busy;
+    command_queue::batch ended, apart, busy;
     std::vector<operation_ptr> answered;
     for (std::size_t row = 0; row < batch.size(); ++row) {
         if (auto* done = std::get_if<carried_out>(&replies[row])) {
@@ -344,6 +344,8 @@ void connection_threads::core::run_batch(backend& session, lane lane, socket_wat
             batch[row].entry->after = std::move(done->after);
             answered.push_back(batch[row].entry);
             ended.push_back(std::move(batch[row]));
+        } else if (std::holds_alternative<pg::apart>(replies[row])) {
+            apart.push_back(std::move(batch[row]));
         } else {
             busy.push_back(std::move(batch[row]));
         }
@@ -351,6 +353,7 @@ void connection_threads::core::run_batch(backend& session, lane lane, socket_wat
     const std::vector<operation_ptr> followers = queue_.finish(ended);
     answered.insert(answered.end(), followers.begin(), followers.end());
     if (!followers.empty()) meter_.followers_answered(followers.size());
+    if (!apart.empty()) queue_.put_apart(std::move(apart));
     if (!busy.empty() && lane == lane::fast) meter_.slow_lane_entered(busy.size());
     if (!busy.empty()) post_failed(queue_.wait_for_rows(std::move(busy), settings_.lock_timeout), errc::overloaded);
     if (!answered.empty()) post_ended(std::move(answered));

@@ -25,6 +25,7 @@ constexpr std::array<query_source, query_count> sources{{
     {query::renew_slow, "holdfast_renew_slow", "queries/renew.sql", false},
     {query::release_fast, "holdfast_release_fast", "queries/release.sql", true},
     {query::release_slow, "holdfast_release_slow", "queries/release.sql", false},
+    {query::pass_on, "holdfast_pass_on", "queries/pass_on.sql", true},
     {query::restamp, "holdfast_restamp", "queries/restamp.sql", false},
     {query::look, "holdfast_look", "queries/look.sql", false},
     {query::probe, "holdfast_probe", "queries/probe.sql", false},

@@ -41,6 +41,7 @@ public:
           touched_(requests.size()) {}
 
     std::vector<reply> replies() {
+        if (in_pairs()) pass_on_pairs();
         for (int round = 0; round < rounds_max; ++round) {
             const rows open = open_rows();
             if (open.empty()) break;
@@ -150,6 +151,67 @@ private:
         for (const std::size_t row : which)
             if (!done_[row]) open.push_back(row);
         return open;
+    }
+
+    bool in_pairs() const {
+        return kind_ == store::command_kind::release && requests_.size() > 1 &&
+               kind_of(*requests_[1].what) == store::command_kind::acquire;
+    }
+
+    /// Leaves at most acquires open, which are like any others then: their releases have been carried out.
+    void pass_on_pairs() {
+        if (!owner_.connection_) return;
+        rows releases;
+        for (std::size_t row = 0; row < requests_.size(); row += 2)
+            releases.push_back(row);
+        kind_ = store::command_kind::acquire;
+        try {
+            pass_on(releases);
+        } catch (const statement_error& error) {
+            if (owner_.connection_->broken() || session_is_read_only(error.sqlstate()))
+                return failed(all_rows(), error);
+            owner_.meter_.failed(failure_class_of(error.sqlstate()));
+            for (const std::size_t row : releases)
+                set_apart(row);
+        }
+    }
+
+    void set_apart(std::size_t release) {
+        done_[release].emplace(apart());
+        done_[release + 1].emplace(apart());
+    }
+
+    void pass_on(const rows& releases) {
+        text_array resources, owners, tokens, next_owners, ttls, keys, returnable, limits;
+        for (const std::size_t row : releases) {
+            const auto& release = get<release_command>(row);
+            const auto& acquire = get<acquire_command>(row + 1);
+            resources.add(release.resource().text());
+            owners.add(release.owner().text());
+            tokens.add(release.fencing_token() ? release.fencing_token()->number() : std::int64_t{-1});
+            next_owners.add(acquire.owner().text());
+            ttls.add(std::int64_t{acquire.ttl().length().count()});
+            keys.add(acquire.key() ? std::string_view(acquire.key()->text()) : std::string_view());
+            returnable.add(std::string_view(acquire.is_returnable() ? "t" : "f"));
+            limits.add(std::min(not_after(row), not_after(row + 1)));
+        }
+        std::vector<grant> grants;
+        send(query::pass_on, releases,
+             {resources.str(), owners.str(), tokens.str(), next_owners.str(), ttls.str(), keys.str(), returnable.str(),
+              limits.str()},
+             [&](std::size_t row, const result_row& columns) { passed_on(row, columns, grants); });
+        owner_.meter_.passed_on(grants.size());
+        answer_grants(grants);
+    }
+
+    void passed_on(std::size_t release, const result_row& columns, std::vector<grant>& grants) {
+        const auto verdict = columns.text(column::verdict);
+        if (verdict == "apart") return set_apart(release);
+        if (verdict != "passed") throw std::logic_error("unknown verdict of pass_on");
+        answer_row(release, {answer(release_result::released)});
+        touched_[release + 1] = true;
+        grants.push_back({release + 1, lease_columns(columns), columns.number(column::fencing_token),
+                          columns.number(column::stamp_age_us), false});
     }
 
     /// So that only the guilty row fails. Certainly nothing was done before.
@@ -455,8 +517,8 @@ bool sql_backend::connect() {
         watch_.begin(sent + settings_.connect_timeout + settings_.statement_timeout);
         connection_.emplace(settings_, texts_, watch_);
         connection_->prepare({query::acquire_fast, query::acquire_slow, query::renew_fast, query::renew_slow,
-                              query::release_fast, query::release_slow, query::restamp, query::look, query::probe,
-                              query::queue, query::announce, query::settle_memory});
+                              query::release_fast, query::release_slow, query::pass_on, query::restamp, query::look,
+                              query::probe, query::queue, query::announce, query::settle_memory});
         connection_->run(query::settle_memory, {});
         const auto probe_sent = steady_clock::now();
         const pqxx::result probe = connection_->run(query::probe, {});

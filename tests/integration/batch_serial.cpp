@@ -262,6 +262,7 @@ BOOST_AUTO_TEST_CASE(writes_are_answered_as_if_served_one_by_one_in_order_of_arr
     for (const auto answer : {call_answer::lease, call_answer::refused, call_answer::released, call_answer::not_found,
                               call_answer::forbidden})
         BOOST_TEST(seen[answer] > 100);
+    BOOST_TEST(node.passed_on() > 100u);
 }
 
 BOOST_AUTO_TEST_CASE(with_looks_expiry_cancellation_and_two_nodes_every_answer_can_be_explained) {
@@ -293,6 +294,7 @@ BOOST_AUTO_TEST_CASE(with_looks_expiry_cancellation_and_two_nodes_every_answer_c
     }));
     BOOST_TEST((steady_clock::now() - begin < 20s));
     check_linearizable(commands);
+    BOOST_TEST(one.passed_on() + two.passed_on() > 20u);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_that_breaks_a_rule_fails_alone) {
@@ -393,6 +395,126 @@ BOOST_AUTO_TEST_CASE(a_session_that_dies_in_mid_batch_leaves_no_answer_without_p
         // All of the batch or nothing; and nothing, when it died before its commit.
         BOOST_TEST((took_effect == 0 || (!terminated && took_effect == unknown)), took_effect << " took effect");
     }
+}
+
+namespace {
+
+/// Releases of "alice", each with an acquire of "bob" right behind it, for r0, r1 …, which alice holds.
+struct pairs {
+    pairs(tests::node_database& node, int count, int special, const std::string& next = "bob") {
+        for (int each = 0; each < count; ++each) {
+            lock_call release;
+            release.kind = call_kind::release;
+            release.owner = "alice";
+            releases.push_back(submit(node, "r" + std::to_string(each), release));
+            acquires.push_back(
+                submit(node, "r" + std::to_string(each), acquire_by(each == special ? next : std::string("bob"))));
+        }
+    }
+
+    static lock_call acquire_by(const std::string& who) {
+        lock_call call;
+        call.kind = call_kind::acquire;
+        call.owner = who;
+        call.ttl_us = 600'000'000;
+        return call;
+    }
+
+    static void prepare(tests::node_database& node, int count) {
+        std::vector<submitted_ptr> grants;
+        for (int each = 0; each < count; ++each)
+            grants.push_back(submit(node, "r" + std::to_string(each), acquire_by("alice")));
+        BOOST_REQUIRE(node.run_until(10s, [&] { return all_ended(grants); }));
+    }
+
+    bool ended() const { return all_ended(releases) && all_ended(acquires); }
+    bool passed(int number) const {
+        const auto at = static_cast<std::size_t>(number);
+        return !releases[at]->failure && releases[at]->call.answer == call_answer::released && !acquires[at]->failure &&
+               acquires[at]->call.answer == call_answer::lease && acquires[at]->call.shown_owner == "bob";
+    }
+
+    std::vector<submitted_ptr> releases, acquires;
+};
+
+constexpr int pair_count = 10;
+constexpr int special = 5;
+
+pg::database_settings one_connection(pg::database_settings settings) {
+    settings.connections = 1;  // So that what is submitted at once shares a batch.
+    return settings;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(where_an_acquire_breaks_a_rule_the_release_before_it_is_carried_out) {
+    const auto settings = one_connection(tests::fresh_settings());
+    tests::node_database node(settings);
+    pairs::prepare(node, pair_count);
+    tests::run_sql(settings, "ALTER TABLE {schema}.distributed_locks ADD CONSTRAINT test CHECK (owner <> 'guilty')");
+    const pairs commands(node, pair_count, special, "guilty");
+    BOOST_REQUIRE(node.run_until(10s, [&] { return commands.ended(); }));
+    for (int each = 0; each < pair_count; ++each)
+        if (each != special) BOOST_TEST(commands.passed(each), each);
+    BOOST_TEST((commands.releases[special]->call.answer == call_answer::released));
+    BOOST_TEST((commands.acquires[special]->failure == errc::internal));
+    BOOST_TEST(tests::run_sql(settings, "SELECT released FROM {schema}.distributed_locks WHERE resource = 'r5'") ==
+               "t");
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_on_a_locked_row_waits_for_it_alone) {
+    const auto settings = one_connection(tests::fresh_settings());
+    tests::node_database node(settings);
+    pairs::prepare(node, pair_count);
+    tests::stranger stranger(settings);
+    stranger.run("BEGIN");
+    stranger.run("SELECT 1 FROM {schema}.distributed_locks WHERE resource = 'r5' FOR UPDATE");
+    const pairs commands(node, pair_count, special);
+    BOOST_REQUIRE(node.run_until(5s, [&] { return commands.ended(); }));
+    for (int each = 0; each < pair_count; ++each)
+        if (each != special) BOOST_TEST(commands.passed(each), each);
+    BOOST_TEST(node.passed_on() == std::size_t{pair_count - 1});
+    const std::int64_t others_us = commands.acquires[0]->call.returned_us - commands.acquires[0]->call.called_us;
+    const std::int64_t locked_us =
+        commands.acquires[special]->call.returned_us - commands.acquires[special]->call.called_us;
+    BOOST_TEST(others_us < locked_us);
+    BOOST_TEST((commands.releases[special]->failure == errc::overloaded));
+    BOOST_TEST((commands.acquires[special]->failure == errc::overloaded));
+    stranger.run("ROLLBACK");
+    BOOST_TEST(tests::run_sql(settings,
+                              "SELECT owner FROM {schema}.distributed_locks WHERE resource = 'r5' AND NOT released") ==
+               "alice");
+}
+
+BOOST_AUTO_TEST_CASE(pairs_under_way_when_the_session_dies_are_unknown_and_had_no_effect) {
+    auto& cluster = tests::postgres_cluster::shared();
+    const auto database = cluster.create_database();
+    const auto settings = one_connection(tests::fresh_settings(cluster, database));
+    tests::node_database node(settings);
+    pairs::prepare(node, pair_count);
+    tests::run_sql(settings,
+                   "CREATE FUNCTION {schema}.dawdle() RETURNS trigger LANGUAGE plpgsql AS "
+                   "'BEGIN PERFORM pg_sleep(0.7); RETURN NEW; END'; "
+                   "CREATE TRIGGER dawdle BEFORE UPDATE ON {schema}.distributed_locks FOR EACH ROW "
+                   "WHEN (NEW.resource = 'r5') EXECUTE FUNCTION {schema}.dawdle()",
+                   cluster, database);
+    const pairs commands(node, pair_count, special);
+    std::string pid;
+    BOOST_REQUIRE(node.run_until(5s, [&] {
+        pid = cluster.psql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = '" + database +
+                           "'");
+        return pid != "";
+    }));
+    cluster.psql("SELECT pg_terminate_backend(" + pid + ")");
+    BOOST_REQUIRE(node.run_until(8s, [&] { return commands.ended(); }));
+    for (int each = 0; each < pair_count; ++each) {
+        const auto at = static_cast<std::size_t>(each);
+        BOOST_TEST((commands.releases[at]->failure == errc::outcome_unknown), each);
+        BOOST_TEST((commands.acquires[at]->failure == errc::outcome_unknown), each);
+    }
+    BOOST_TEST(tests::run_sql(settings,
+                              "SELECT count(*) FROM {schema}.distributed_locks WHERE owner = 'alice' AND NOT released",
+                              cluster, database) == std::to_string(pair_count));
 }
 
 BOOST_AUTO_TEST_CASE(fifty_hot_resources_over_two_nodes_do_not_deadlock) {

@@ -31,6 +31,8 @@ const std::string acquires =
     std::string("'{r1,r2}', '{o,x}', '{30,30}', '{\"\",\"\"}', ") + far + ", '9000000000000000', '50', '{}'";
 const std::string renewals = std::string("'{r1,r2}', '{o,x}', '{30,30}', '{-1,-1}', ") + far + ", '50'";
 const std::string releases = std::string("'{r1,r2}', '{o,x}', '{-1,-1}', ") + far + ", '50'";
+const std::string passes =
+    std::string("'{r1,r2}', '{o,x}', '{-1,-1}', '{p,p}', '{30,30}', '{\"\",\"\"}', '{f,f}', ") + far;
 const std::string restamps = std::string("'{r1,r2}', '{o,x}', '{30,30}', '{1,2}', ") + far + ", '50'";
 
 const std::vector<call> calls{
@@ -40,6 +42,7 @@ const std::vector<call> calls{
     {query::renew_slow, renewals},
     {query::release_fast, releases},
     {query::release_slow, releases},
+    {query::pass_on, passes},
     {query::restamp, restamps},
     {query::look, "'{r1,nobody}'"},
     {query::survey, "'1'"},

@@ -26,7 +26,18 @@ struct fixture {
                           query::release_fast, query::release_slow,   query::restamp,        query::look,
                           query::probe,        query::analyze,        query::sweep,          query::queue,
                           query::announce,     query::draw_node,      query::beat,           query::survey,
-                          query::tidy_queue,   query::schema_version, query::advance_tokens, query::settle_memory});
+                          query::tidy_queue,   query::schema_version, query::advance_tokens, query::settle_memory,
+                          query::pass_on});
+    }
+
+    /// From "o" to "p" for 60 s.
+    std::string pass_on(const std::string& name, const std::string& token = "-1", const std::string& owner = "o",
+                        const std::string& limit = "9000000000000000") {
+        return session
+            ->run(query::pass_on, {"{" + name + "}", "{" + owner + "}", "{" + token + "}", "{p}", "{60}", "{key}",
+                                   "{f}", "{" + limit + "}"})
+            .at(0)["verdict"]
+            .as<std::string>();
     }
 
     pqxx::result acquire(const std::string& resources, const std::string& owners, const std::string& ttls,
@@ -117,7 +128,56 @@ BOOST_AUTO_TEST_CASE(late_writes_do_nothing) {
         BOOST_TEST(verdict(f.session->run(which, {"{mine}", "{o}", "{-1}", "{1000000}", "50"})) == "late");
     BOOST_TEST(verdict(f.session->run(query::restamp, {"{mine}", "{o}", "{30}", "{1}", "{1000000}", "50"})) ==
                "refused");
+    BOOST_TEST(f.pass_on("mine", "-1", "o", "1000000") == "apart");
     BOOST_TEST(f.sql("TABLE {schema}.distributed_locks") == before);
+}
+
+BOOST_AUTO_TEST_CASE(a_lease_that_is_passed_on_is_a_new_grant) {
+    fixture f;
+    f.acquire("{a,b}", "{o,o}", "{30,30}", R"({"k","k"})", "{9000000000000000,9000000000000000}");
+    const auto passed = f.session->run(query::pass_on, {"{a,b}", "{o,o}", "{-1,-1}", "{p,o}", "{60,86400}",
+                                                        R"({"","k"})", "{f,t}", "{9000000000000000,9000000000000000}"});
+    BOOST_REQUIRE(passed.size() == 2);
+    for (const auto& row : passed) {
+        BOOST_TEST(row["verdict"].as<std::string>() == "passed");
+        BOOST_TEST(row["fencing_token"].as<std::int64_t>() > 2);
+        BOOST_TEST(row["expires_at_us"].as<std::int64_t>() - row["acquired_at_us"].as<std::int64_t>() ==
+                   (row["ordinal"].as<int>() == 1 ? 60'000'000 : 86'400'000'000));
+        BOOST_TEST(row["clock_us"].as<std::int64_t>() - row["acquired_at_us"].as<std::int64_t>() >= 0);
+    }
+    BOOST_TEST(f.sql("SELECT string_agg(concat_ws(' ', resource, owner, idempotency_key, released, in_delivery, "
+                     "offered_place, places), ',' ORDER BY resource) FROM {schema}.distributed_locks") ==
+               "a p f 0,b o k f 0 0");
+    BOOST_TEST(f.sql("SELECT count(DISTINCT fencing_token) FROM {schema}.distributed_locks") == "2");
+}
+
+BOOST_AUTO_TEST_CASE(only_the_owners_own_live_lease_that_nobody_waits_for_is_passed_on) {
+    fixture f;
+    BOOST_TEST(f.pass_on("absent") == "apart");
+    f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
+    const std::string token = f.sql("SELECT fencing_token FROM {schema}.distributed_locks");
+    const auto refuses = [&](const std::string& why, const auto& attempt) {
+        const std::string before = f.sql("TABLE {schema}.distributed_locks");
+        BOOST_TEST(attempt() == "apart", why);
+        BOOST_TEST(f.sql("TABLE {schema}.distributed_locks") == before, why);
+    };
+    refuses("another owner's", [&] { return f.pass_on("a", "-1", "x"); });
+    refuses("another token", [&] { return f.pass_on("a", "0"); });
+    const auto with = [&](const std::string& state, const std::string& back) {
+        f.sql("UPDATE {schema}.distributed_locks SET " + state);
+        refuses(state, [&] { return f.pass_on("a"); });
+        f.sql("UPDATE {schema}.distributed_locks SET " + back);
+    };
+    with("expires_at = clock_timestamp()", "expires_at = clock_timestamp() + interval '30 s'");
+    with("released = true", "released = false");
+    with("places = 1", "places = 0");
+    {
+        tests::stranger stranger(f.settings);
+        stranger.run("BEGIN");
+        stranger.run("SELECT 1 FROM {schema}.distributed_locks FOR SHARE");
+        refuses("locked", [&] { return f.pass_on("a"); });
+    }
+    BOOST_TEST(f.pass_on("a", token) == "passed");
 }
 
 BOOST_AUTO_TEST_CASE(each_row_of_a_statement_has_its_own_limit) {
@@ -153,9 +213,12 @@ BOOST_AUTO_TEST_CASE(a_locked_row_is_busy_and_delays_nobody_else) {
 BOOST_AUTO_TEST_CASE(a_refusal_reads_the_row_and_leaves_it_alone) {
     fixture f;
     const auto locker = [&] { return f.sql("SELECT xmax FROM {schema}.distributed_locks WHERE resource = 'a'"); };
-    // The row inserted, and then updated.
-    for (int grant = 0; grant < 2; ++grant) {
-        f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
+    // The row inserted, then updated, then passed on.
+    for (int grant = 0; grant < 3; ++grant) {
+        if (grant < 2)
+            f.acquire("{a}", "{o}", "{30}", R"({""})", one_limit);
+        else
+            f.session->run(query::pass_on, {"{a}", "{o}", "{-1}", "{o}", "{30}", R"({""})", "{f}", one_limit});
         const std::string before = locker();
         const auto refused = f.acquire("{a}", "{p}", "{30}", R"({""})", one_limit);
         BOOST_TEST(verdict(refused) == "held");

@@ -77,7 +77,7 @@ pg::database_settings fresh_settings(const postgres_cluster& cluster, const std:
 }
 
 node_database::node_database(pg::database_settings settings, bool wait) : settings_(std::move(settings)) {
-    database_ = std::make_unique<pg::database>(context_.get_executor(), settings_, journal_);
+    database_ = std::make_unique<pg::database>(context_.get_executor(), settings_, journal_, meter_);
     store::wait_queue::events events;
     events.woken = [this](const auto& places) { woken_.insert(woken_.end(), places.begin(), places.end()); };
     events.surveyed = [this](auto places, auto) {

@@ -6,6 +6,7 @@
 #include "support/lease_store_conformance.hpp"
 #include "support/postgres_cluster.hpp"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,6 +35,23 @@ private:
 
     mutable std::mutex mutex_;
     std::vector<line> lines_;
+};
+
+/// Counts the leases that a release passed on.
+class passing_meter final : public pg::meter {
+public:
+    void batch_run(store::command_kind, pg::lane, std::size_t, std::chrono::nanoseconds) noexcept override {}
+    void followers_answered(std::size_t) noexcept override {}
+    void passed_on(std::size_t leases) noexcept override { count_ += leases; }
+    void slow_lane_entered(std::size_t) noexcept override {}
+    void failed(pg::failure_class) noexcept override {}
+    void reconnected() noexcept override {}
+    void listens_again() noexcept override {}
+
+    std::size_t count() const { return count_.load(); }
+
+private:
+    std::atomic<std::size_t> count_{0};
 };
 
 /// A schema name that no other case of this process uses.
@@ -76,6 +94,8 @@ public:
     std::size_t surveys() const { return surveys_; }
     const pg::database_settings& settings() const { return settings_; }
     recording_journal& journal() { return journal_; }
+    /// How many leases went from a release to the acquire behind it in one statement.
+    std::size_t passed_on() const { return meter_.count(); }
     const std::string& refused() const { return refused_; }
 
     using pending_acquire = std::shared_ptr<pending<domain::acquire_outcome>>;
@@ -144,6 +164,7 @@ private:
 
     boost::asio::io_context context_{1};
     recording_journal journal_;
+    passing_meter meter_;
     pg::database_settings settings_;
     std::string refused_;
     std::vector<std::int64_t> woken_;

@@ -22,6 +22,11 @@ void finish(planner& planner, const planner::batch& batch) {
         if (holdfast::store::is_write(each.kind)) planner.finish(each.resource);
 }
 
+bool is_first_of_pair(const planner::batch& batch, std::size_t row) {
+    return batch[row].kind == command_kind::release && row + 1 < batch.size() &&
+           batch[row + 1].resource == batch[row].resource;
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(batch_planner)
@@ -75,7 +80,7 @@ BOOST_AUTO_TEST_CASE(is_full_at_its_bound) {
 BOOST_AUTO_TEST_CASE(writes_to_one_resource_run_one_by_one_in_order_across_kinds) {
     planner planner(10, 4);
     planner.push(command_kind::acquire, "a", 1);
-    planner.push(command_kind::release, "a", 2);
+    planner.push(command_kind::renew, "a", 2);
     planner.push(command_kind::acquire, "a", 3);
 
     const auto first = planner.take();
@@ -86,6 +91,83 @@ BOOST_AUTO_TEST_CASE(writes_to_one_resource_run_one_by_one_in_order_across_kinds
     BOOST_TEST(entries(second) == (std::vector<int>{2}));
     finish(planner, second);
     BOOST_TEST(entries(planner.take()) == (std::vector<int>{3}));
+}
+
+BOOST_AUTO_TEST_CASE(a_release_shares_a_batch_with_the_acquire_right_behind_it) {
+    planner planner(20, 8);
+    planner.push(command_kind::release, "b", 1);
+    planner.push(command_kind::acquire, "b", 2);
+    planner.push(command_kind::acquire, "b", 3);
+    planner.push(command_kind::release, "a", 4);
+    planner.push(command_kind::acquire, "a", 5);
+    planner.push(command_kind::release, "alone", 6);
+    planner.push(command_kind::release, "renewed", 7);
+    planner.push(command_kind::renew, "renewed", 8);
+    planner.push(command_kind::acquire, "renewed", 9);
+
+    const auto pairs = planner.take();
+    BOOST_TEST(entries(pairs) == (std::vector<int>{4, 5, 1, 2}));
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{6, 7}));  // pairs and others do not mix
+    BOOST_TEST(planner.take().empty());
+    planner.finish("b");
+    BOOST_TEST(planner.take().empty());  // the other half of the pair is still under way
+    planner.finish("b");
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{3}));
+}
+
+BOOST_AUTO_TEST_CASE(the_oldest_release_decides_whether_pairs_go_first) {
+    planner planner(20, 8);
+    planner.push(command_kind::release, "alone", 1);
+    planner.push(command_kind::release, "b", 2);
+    planner.push(command_kind::acquire, "b", 3);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{1}));
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2, 3}));
+}
+
+BOOST_AUTO_TEST_CASE(a_batch_is_bounded_also_in_pairs) {
+    planner planner(20, 3);
+    for (int each = 0; each < 4; ++each)
+        planner.push(each % 2 ? command_kind::acquire : command_kind::release, each < 2 ? "a" : "b", each);
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{0, 1}));
+    BOOST_TEST(entries(planner.take()) == (std::vector<int>{2, 3}));
+
+    holdfast::store::batch_planner<int> narrow(20, 1);
+    narrow.push(command_kind::release, "a", 1);
+    narrow.push(command_kind::acquire, "a", 2);
+    BOOST_TEST(entries(narrow.take()) == (std::vector<int>{1}));
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_that_was_put_back_apart_comes_one_after_the_other) {
+    planner planner(20, 8);
+    planner.push(command_kind::release, "a", 1);
+    planner.push(command_kind::acquire, "a", 2);
+    auto pair = planner.take();
+    planner.push(command_kind::acquire, "a", 3);
+    for (auto& each : pair)
+        each.is_apart = true;
+    planner.put_back(std::move(pair));
+    for (int next = 1; next <= 3; ++next) {
+        const auto one = planner.take();
+        BOOST_TEST(entries(one) == (std::vector<int>{next}));
+        finish(planner, one);
+    }
+    BOOST_TEST(planner.size() == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(half_a_pair_that_is_put_back_waits_for_nobody) {
+    for (const std::size_t dropped : {0u, 1u}) {
+        planner planner(20, 8);
+        planner.push(command_kind::release, "a", 1);
+        planner.push(command_kind::acquire, "a", 2);
+        auto pair = planner.take();
+        planner.finish("a");
+        planner.put_back({pair[1 - dropped]});
+        const auto left = planner.take();
+        BOOST_TEST(entries(left) == (std::vector<int>{dropped == 0 ? 2 : 1}));
+        finish(planner, left);
+        BOOST_TEST(planner.size() == 0u);
+        BOOST_TEST(planner.take().empty());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(looks_pass_writes_and_share_a_batch) {
@@ -175,13 +257,13 @@ BOOST_AUTO_TEST_CASE(those_who_waited_when_the_batch_was_taken_may_follow_in_ord
 
     finish(planner, leader);
     const auto next = planner.take();
-    BOOST_TEST(entries(next) == (std::vector<int>{3}));
+    BOOST_TEST(entries(next) == (std::vector<int>{3, 4}));
     asked.clear();
-    planner.follow("a", next.front().sealed, [&](int entry) {
+    planner.follow("a", next.back().sealed, [&](int entry) {
         asked.push_back(entry);
         return true;
     });
-    BOOST_TEST(asked == (std::vector<int>{4, 5}));
+    BOOST_TEST(asked == (std::vector<int>{5}));
     finish(planner, next);
     BOOST_TEST(planner.ready() == 0u);
 }
@@ -216,7 +298,7 @@ BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
     std::vector<planner::batch> under_way;
     std::set<std::string> held;
     std::map<std::string, int> last_write;
-    int pushed = 0, ended = 0, withdrawn = 0;
+    int pushed = 0, ended = 0, withdrawn = 0, pairs = 0;
     std::map<int, holdfast::store::ticket> waiting;
     for (int step = 0; step < 50'000; ++step) {
         const auto choice = random() % 10;
@@ -230,29 +312,35 @@ BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
             waiting.erase(any);
             ++withdrawn;
         } else if (choice == 6 && !under_way.empty() && random() % 4 == 0) {
-            for (const auto& each : under_way.back()) {
-                waiting[each.entry] = each.ticket;
-                if (each.kind != command_kind::look) held.erase(each.resource);
-                if (each.kind != command_kind::look) last_write[each.resource] = each.entry - 1;
+            for (auto each = under_way.back().rbegin(); each != under_way.back().rend(); ++each) {
+                waiting[each->entry] = each->ticket;
+                each->is_apart = random() % 2;
+                if (each->kind != command_kind::look) held.erase(each->resource);
+                if (each->kind != command_kind::look) last_write[each->resource] = each->entry - 1;
             }
             planner.put_back(std::move(under_way.back()));
             under_way.pop_back();
         } else if (choice < 8) {
             auto batch = planner.take();
             BOOST_REQUIRE(batch.size() <= 7u);
-            for (const auto& each : batch) {
-                BOOST_REQUIRE(each.kind == batch.front().kind);
+            for (std::size_t row = 0; row < batch.size(); ++row) {
+                const auto& each = batch[row];
+                const bool second = row % 2 == 1 && is_first_of_pair(batch, row - 1);
+                BOOST_REQUIRE(each.kind == (second ? command_kind::acquire : batch.front().kind));
+                pairs += second;
                 waiting.erase(each.entry);
                 if (each.kind == command_kind::look) continue;
-                BOOST_REQUIRE(held.insert(each.resource).second);
+                BOOST_REQUIRE(held.insert(each.resource).second != second);
                 const auto before = last_write.try_emplace(each.resource, -1).first;
                 BOOST_REQUIRE(each.entry > before->second);
                 before->second = each.entry;
             }
             if (!batch.empty()) under_way.push_back(std::move(batch));
         } else if (!under_way.empty()) {
-            for (const auto& each : under_way.front()) {
-                if (each.kind == command_kind::look) continue;
+            const auto& batch = under_way.front();
+            for (std::size_t row = 0; row < batch.size(); ++row) {
+                const auto& each = batch[row];
+                if (each.kind == command_kind::look || is_first_of_pair(batch, row)) continue;
                 planner.follow(each.resource, each.sealed, [&](int entry) {
                     BOOST_REQUIRE(waiting.at(entry) < each.sealed);
                     BOOST_REQUIRE(entry > last_write.at(each.resource));
@@ -280,6 +368,7 @@ BOOST_AUTO_TEST_CASE(under_random_use_nothing_is_lost_overtaken_or_doubled) {
         if (auto batch = planner.take(); !batch.empty()) under_way.push_back(std::move(batch));
     }
     BOOST_TEST(ended + withdrawn == pushed);
+    BOOST_TEST(pairs > 100);
     BOOST_TEST(planner.size() == 0u);
 }
 

@@ -59,6 +59,7 @@ struct fake_database {
     std::map<std::string, std::string> holders;
     std::set<std::string> under_way;  ///< Writes of two threads on one resource at a time are a bug.
     std::set<std::string> locked;     ///< Rows that a stranger has locked.
+    std::set<std::string> apart;      ///< Leases that cannot be passed on.
 };
 
 class fake_session final : public pg::backend {
@@ -82,6 +83,8 @@ public:
         database_.rows += static_cast<int>(requests.size());
         const auto kind = pg::kind_of(*requests.front().what);
         const bool write = kind != store::command_kind::look;
+        const bool in_pairs = kind == store::command_kind::release && requests.size() > 1 &&
+                              pg::kind_of(*requests[1].what) == store::command_kind::acquire;
         if (write) enter(requests);
         if (const int delay_us = database_.delay_us.load())
             std::this_thread::sleep_for(std::chrono::microseconds(delay_us));
@@ -93,8 +96,14 @@ public:
             lost = true;
         }
         std::vector<pg::reply> replies;
-        for (const pg::request& each : requests) {
-            database_.expect(pg::kind_of(*each.what) == kind);
+        for (std::size_t row = 0; row < requests.size(); ++row) {
+            const pg::request& each = requests[row];
+            const bool second = in_pairs && row % 2 == 1;
+            database_.expect(pg::kind_of(*each.what) == (second ? store::command_kind::acquire : kind));
+            if (in_pairs && goes_apart(*each.what)) {
+                replies.emplace_back(pg::apart());
+                continue;
+            }
             replies.push_back(lost ? pg::reply(answer(write ? errc::outcome_unknown : errc::unavailable))
                                    : judge(*each.what));
             database_.rows_by_resource(*each.what);
@@ -113,14 +122,24 @@ private:
         }
     }
 
+    bool goes_apart(const pg::command& command) {
+        const std::scoped_lock lock(database_.mutex);
+        return database_.apart.count(pg::resource_of(command)) > 0 ||
+               database_.locked.count(pg::resource_of(command)) > 0;
+    }
+
     void enter(std::span<const pg::request> requests) {
         const std::scoped_lock lock(database_.mutex);
-        std::string last;
+        const pg::command* last = nullptr;
         for (const pg::request& each : requests) {
             const std::string& name = pg::resource_of(*each.what);
-            database_.expect(database_.under_way.insert(name).second);
-            database_.expect(last < name);
-            last = name;
+            const bool is_pair = last && pg::resource_of(*last) == name;
+            database_.expect(is_pair || !last || pg::resource_of(*last) < name);
+            database_.expect(database_.under_way.insert(name).second != is_pair);
+            if (is_pair)
+                database_.expect(pg::kind_of(*last) == store::command_kind::release &&
+                                 pg::kind_of(*each.what) == store::command_kind::acquire);
+            last = each.what;
         }
     }
 
@@ -303,6 +322,66 @@ BOOST_AUTO_TEST_CASE(who_asks_while_the_batch_is_under_way_does_not_follow_it) {
     f.run(fixture::acquire("hot", "rival"), 5s);
     BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
     BOOST_TEST(f.database.carried_out["hot"] == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_release_and_the_acquire_behind_it_go_as_one_and_who_waited_follows) {
+    fixture f(one_thread());
+    f.connect();
+    auto& first = f.run(fixture::acquire("hot", "alice"), 5s);
+    BOOST_TEST(f.run_until([&] { return first.ended; }));
+    f.database.delay_us = 200'000;
+    f.run(fixture::acquire("other"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 2; }));
+    auto& released = f.run(fixture::release("hot"), 5s);
+    auto& granted = f.run(fixture::acquire("hot", "bob"), 5s);
+    auto& refused = f.run(fixture::acquire("hot", "carol"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
+    BOOST_TEST(f.database.statements.load() == 3);
+    BOOST_TEST((std::get<domain::release_result>(released.result->value()) == domain::release_result::released));
+    BOOST_TEST(
+        (std::get<domain::acquire_outcome>(granted.result->value()).result() == domain::acquire_result::granted));
+    BOOST_TEST((std::get<domain::acquire_outcome>(refused.result->value()).result() == domain::acquire_result::held));
+}
+
+BOOST_AUTO_TEST_CASE(a_pair_that_cannot_go_as_one_is_carried_out_one_after_the_other) {
+    fixture f(one_thread());
+    f.connect();
+    auto& first = f.run(fixture::acquire("hot", "alice"), 5s);
+    BOOST_TEST(f.run_until([&] { return first.ended; }));
+    f.database.apart = {"hot"};
+    f.database.delay_us = 100'000;
+    f.run(fixture::acquire("other"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 2; }));
+    auto& released = f.run(fixture::release("hot"), 5s);
+    auto& granted = f.run(fixture::acquire("hot", "bob"), 5s);
+    BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
+    BOOST_TEST(f.database.statements.load() == 5);  // the pair in vain, the release, the acquire
+    BOOST_TEST((std::get<domain::release_result>(released.result->value()) == domain::release_result::released));
+    BOOST_TEST(
+        (std::get<domain::acquire_outcome>(granted.result->value()).result() == domain::acquire_result::granted));
+}
+
+BOOST_AUTO_TEST_CASE(half_a_pair_goes_on_when_the_client_of_the_other_half_leaves) {
+    for (const bool release_leaves : {true, false}) {
+        fixture f(one_thread());
+        f.connect();
+        f.database.apart = {"hot"};
+        f.database.delay_us = 100'000;
+        boost::asio::cancellation_signal signal;
+        f.run(fixture::acquire("other"), 5s);
+        BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 1; }));
+        auto& release = f.run(fixture::release("hot"), 5s, release_leaves ? &signal : nullptr);
+        auto& acquire = f.run(fixture::acquire("hot", "bob"), 5s, release_leaves ? nullptr : &signal);
+        BOOST_TEST(f.run_until([&] { return f.database.statements.load() == 2; }));
+        signal.emit(boost::asio::cancellation_type::total);
+        BOOST_TEST(f.run_until([&] { return f.all_ended(); }));
+        const auto& stays = release_leaves ? acquire : release;
+        BOOST_TEST(stays.result->has_value());
+        BOOST_TEST(f.database.statements.load() == 3);  // the other half was never sent again
+        auto& next = f.run(fixture::acquire("hot", "carol"), 5s);
+        BOOST_TEST(f.run_until([&] { return next.ended; }));
+        BOOST_TEST(next.result->has_value());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(few_commands_go_with_the_end_of_the_batch_under_way_and_not_beside_it) {

@@ -51,6 +51,7 @@ BOOST_AUTO_TEST_CASE(counting_adds_no_series) {
     for (std::size_t why = 0; why < pg::failure_classes; ++why)
         metrics.failed(static_cast<pg::failure_class>(why));
     metrics.followers_answered(3);
+    metrics.passed_on(2);
     metrics.slow_lane_entered(4);
     metrics.reconnected();
     BOOST_TEST(page().series() == before, boost::test_tools::per_element());
@@ -144,6 +145,7 @@ BOOST_AUTO_TEST_CASE(the_rest_is_counted) {
     metrics.connection_opened();
     metrics.connection_closed();
     metrics.followers_answered(3);
+    metrics.passed_on(2);
     metrics.slow_lane_entered(4);
     metrics.reconnected();
     metrics.notified(5);
@@ -155,6 +157,7 @@ BOOST_AUTO_TEST_CASE(the_rest_is_counted) {
     BOOST_TEST(now.value("holdfast_places_notified_total") == 5);
     BOOST_TEST(now.value("holdfast_http_connections_open") == 1);
     BOOST_TEST(now.value("holdfast_followers_answered_total") == 3);
+    BOOST_TEST(now.value("holdfast_leases_passed_on_total") == 2);
     BOOST_TEST(now.value("holdfast_slow_lane_entered_total") == 4);
     BOOST_TEST(now.value("holdfast_database_reconnects_total") == 1);
     BOOST_TEST(now.value(R"(holdfast_build_info{commit="abc",version="1.2.3"})") == 1);

@@ -54,6 +54,7 @@ public:
     void batch_run(store::command_kind kind, pg::lane lane, std::size_t rows,
                    std::chrono::nanoseconds duration) noexcept override;
     void followers_answered(std::size_t commands) noexcept override;
+    void passed_on(std::size_t leases) noexcept override;
     void slow_lane_entered(std::size_t commands) noexcept override;
     void failed(pg::failure_class why) noexcept override;
     void reconnected() noexcept override;
@@ -108,6 +109,7 @@ private:
     gauge connections_;
     std::array<std::array<batch_series, lanes>, store::command_kinds> batches_;
     counter followers_;
+    counter passed_on_;
     counter slow_lane_;
     std::array<counter, pg::failure_classes> failures_;
     counter reconnects_;

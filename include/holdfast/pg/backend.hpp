@@ -82,6 +82,9 @@ struct request {
 /// Somebody else holds the row's lock. Nothing was done.
 struct row_busy {};
 
+/// A release and the acquire behind it must be carried out one after the other. Nothing was done.
+struct apart {};
+
 /// The answer to a command, and for a write what its row said then, where that is known.
 struct carried_out {
     carried_out(pg::answer answer, std::optional<store::standing> after = std::nullopt)
@@ -90,7 +93,7 @@ struct carried_out {
     pg::answer answer;
     std::optional<store::standing> after;
 };
-using reply = std::variant<row_busy, carried_out>;
+using reply = std::variant<row_busy, apart, carried_out>;
 
 /// Whether to leave locked rows alone or to wait for them.
 enum class lane { fast, slow };
@@ -108,7 +111,8 @@ public:
 
     /// Carries out commands of one kind, on different resources (looks, and commands on waiting lines, may repeat them:
     /// these in their order), and returns one reply each, in their order. On the fast lane, and on the slow lane after
-    /// `lock_wait`, a locked row is `row_busy`.
+    /// `lock_wait`, a locked row is `row_busy`. Or, on the fast lane, pairs: releases on different resources, each
+    /// followed by an acquire of the same one. Where the lease cannot be passed on just like that, both are `apart`.
     virtual std::vector<reply> run(std::span<const request> requests, lane lane,
                                    std::chrono::milliseconds lock_wait) = 0;
 };

@@ -51,6 +51,8 @@ public:
 
     /// These were taken and not sent.
     void put_back(batch batch);
+    /// Pairs that had no effect: each release comes again by itself, before its acquire.
+    void put_apart(batch pairs);
     /// These have ended: the next writes for their resources may run. Returns those who followed: they were waiting
     /// behind one of these when it was taken, and what its row said then answers them too. They have their result.
     std::vector<operation_ptr> finish(const batch& ended);

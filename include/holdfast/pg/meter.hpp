@@ -21,6 +21,8 @@ public:
                            std::chrono::nanoseconds duration) noexcept = 0;
     /// So many commands were answered from the outcome of another, without a row of their own.
     virtual void followers_answered(std::size_t commands) noexcept = 0;
+    /// So many leases went from a release to the acquire behind it in one statement.
+    virtual void passed_on(std::size_t leases) noexcept = 0;
     /// So many commands were left for the slow lane, since somebody holds their rows.
     virtual void slow_lane_entered(std::size_t commands) noexcept = 0;
     /// A statement failed, or a session could not be opened.

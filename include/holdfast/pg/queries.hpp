@@ -18,6 +18,7 @@ enum class query {
     renew_slow,
     release_fast,
     release_slow,
+    pass_on,
     restamp,
     look,
     probe,
@@ -34,7 +35,7 @@ enum class query {
     advance_tokens
 };
 
-inline constexpr std::size_t query_count = 20;
+inline constexpr std::size_t query_count = 21;
 
 /// The query's name, also that of its prepared statement.
 std::string_view query_name(query which) noexcept;

@@ -38,6 +38,8 @@ using ticket = std::uint64_t;
 ///     statement cannot write a row twice, and a node need not fight itself for a row lock;
 ///   * but commands on a waiting line that follow each other in the line of a resource may share a batch: what carries
 ///     them out works one after the other off;
+///   * and a release may share a batch with the acquire right behind it: the lease passes on in one statement. A batch
+///     has only such pairs, or none;
 ///   * looks and announcements neither write nor lock: they pass writes, and several may share a batch.
 /// `Entry` is a handle that is cheap to copy.
 template <class Entry>
@@ -49,6 +51,7 @@ public:
         std::string resource;
         Entry entry;
         store::ticket sealed = 0;  ///< Set when taken: whatever has a lower ticket was waiting by then.
+        bool is_apart = false;     ///< A release that is not to share a batch with the acquire behind it.
     };
     using batch = std::vector<item>;
 
@@ -75,13 +78,17 @@ public:
         const auto oldest = oldest_kind();
         if (!oldest) return taken;
         auto& ready = ready_[*oldest];
-        while (!ready.empty() && taken.size() < rows_max_) {
-            auto first = ready.begin();
-            places_.erase(first->first);
-            taken.push_back(std::move(first->second));
+        const bool in_pairs = is_of_pair(ready.begin()->second);
+        for (auto each = ready.begin(); each != ready.end() && taken.size() + in_pairs < rows_max_;) {
+            if (is_of_pair(each->second) != in_pairs) {
+                ++each;
+                continue;
+            }
+            places_.erase(each->first);
+            taken.push_back(std::move(each->second));
             taken.back().sealed = next_ticket_;
-            ready.erase(first);
-            if (taken.back().kind == command_kind::queue) take_along(taken);
+            each = ready.erase(each);
+            if (is_write(taken.back().kind)) take_along(taken);
         }
         std::sort(taken.begin(), taken.end(), [](const item& left, const item& right) {
             return left.resource != right.resource ? left.resource < right.resource : left.ticket < right.ticket;
@@ -89,12 +96,12 @@ public:
         return taken;
     }
 
-    /// Commands on a waiting line that stand right behind the last one of `taken`, itself such a command, join it, up
-    /// to the bound of a batch. They hold the resource too: finish() once for each.
+    /// Those who stand right behind the last one of `taken`, a write, and may share its batch join it, up to the bound
+    /// of a batch. They hold the resource too: finish() once for each.
     void take_along(batch& taken) {
         resource_line& line = lines_.at(taken.back().resource);
         while (taken.size() < rows_max_ && !line.behind.empty() &&
-               line.behind.begin()->second.kind == command_kind::queue) {
+               may_share(taken.back(), line.behind.begin()->second)) {
             auto next = line.behind.extract(line.behind.begin());
             places_.erase(next.key());
             taken.push_back(std::move(next.mapped()));
@@ -193,7 +200,7 @@ public:
 
     /// Commands that wait, whether or not they may run.
     std::size_t size() const noexcept { return places_.size(); }
-    /// How many rows take() would return.
+    /// How many rows take() would return, or more.
     std::size_t ready() const noexcept {
         const auto kind = oldest_kind();
         return kind ? std::min(ready_[*kind].size(), rows_max_) : 0;
@@ -212,13 +219,25 @@ private:
         using allocator_type = std::pmr::polymorphic_allocator<std::byte>;
         explicit resource_line(const allocator_type& memory) : behind(memory) {}
 
-        std::size_t holders = 1;  ///< More than one only where commands on a waiting line were taken together.
+        std::size_t holders = 1;  ///< More than one only where commands were taken together.
         line behind;              ///< Who waits behind them.
     };
 
     template <std::size_t... Kinds>
     std::array<line, command_kinds> make_ready_lines(std::index_sequence<Kinds...>) {
         return {((void)Kinds, line(&memory_))...};
+    }
+
+    /// Whether `next`, which stands right behind `first`, may be carried out together with it.
+    static bool may_share(const item& first, const item& next) noexcept {
+        if (first.kind == command_kind::release) return !first.is_apart && next.kind == command_kind::acquire;
+        return first.kind == command_kind::queue && next.kind == command_kind::queue;
+    }
+
+    bool is_of_pair(const item& ready) const {
+        if (ready.kind != command_kind::release || rows_max_ < 2) return false;
+        const line& behind = lines_.at(ready.resource).behind;
+        return !behind.empty() && may_share(ready, behind.begin()->second);
     }
 
     static std::size_t index(command_kind kind) noexcept { return static_cast<std::size_t>(kind); }
