@@ -20,34 +20,37 @@ WITH given AS MATERIALIZED (
     CROSS JOIN LATERAL unnest(g.resources, g.owners, g.tokens, g.next_owners, g.ttls, g.keys, g.returnable, g.limits)
         WITH ORDINALITY AS i (resource, owner, token, next_owner, ttl, key, is_returnable, not_after_us, ordinal)
 ), locked AS MATERIALIZED (
-    SELECT resource, owner, expires_at, released, fencing_token, places
+    SELECT resource, owner, fencing_token
     FROM {schema}.distributed_locks
     WHERE resource = ANY ((SELECT resources FROM given)::text[])
     ORDER BY resource
     FOR UPDATE {skip_locked}
 ), judged AS MATERIALIZED (
-    SELECT i.*, c.now,
-        coalesce(l.owner = i.owner AND (i.token < 0 OR i.token = l.fencing_token) AND NOT l.released AND l.expires_at > c.now
-            AND l.places = 0 AND c.now <= i.not_after, false) AS is_passed
+    SELECT i.*, c.now, l.fencing_token AS ending
     FROM input AS i
-    LEFT JOIN locked AS l ON l.resource = i.resource
+    JOIN locked AS l ON l.resource = i.resource
     CROSS JOIN LATERAL (SELECT clock_timestamp() AS now WHERE i.ordinal > 0) AS c
+    WHERE l.owner = i.owner AND (i.token < 0 OR i.token = l.fencing_token) AND c.now <= i.not_after
 ), written AS (
-    -- "= ANY (ARRAY[...])" as in renew.sql.
-    UPDATE {schema}.distributed_locks AS l
-    SET owner = j.next_owner, acquired_at = j.now, expires_at = j.now + make_interval(secs => j.ttl),
-        fencing_token = nextval({fencing_tokens}), idempotency_key = nullif(j.key, ''), released = false,
-        in_delivery = CASE WHEN j.is_returnable THEN 0::bigint END, offered_place = NULL
+    -- The token that is offered for the row is that of the lease which ends: it names one grant, and the row must still be it.
+    INSERT INTO {schema}.distributed_locks AS l
+        (resource, owner, acquired_at, expires_at, fencing_token, idempotency_key, in_delivery)
+    SELECT j.resource, j.next_owner, j.now, j.now + make_interval(secs => j.ttl), j.ending, nullif(j.key, ''),
+        CASE WHEN j.is_returnable THEN 0::bigint END
     FROM judged AS j
-    WHERE l.resource = ANY (ARRAY[j.resource]) AND j.is_passed
+    ON CONFLICT (resource) DO UPDATE
+    SET owner = EXCLUDED.owner, acquired_at = EXCLUDED.acquired_at, expires_at = EXCLUDED.expires_at,
+        fencing_token = nextval({fencing_tokens}), idempotency_key = EXCLUDED.idempotency_key,
+        in_delivery = EXCLUDED.in_delivery, offered_place = NULL
+    WHERE l.fencing_token = EXCLUDED.fencing_token AND NOT l.released AND l.expires_at > clock_timestamp() AND l.places = 0
     RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, clock_timestamp() - l.acquired_at AS stamp_age
 )
-SELECT j.ordinal,
-    CASE WHEN j.is_passed THEN 'passed' ELSE 'apart' END AS verdict,
+SELECT i.ordinal,
+    CASE WHEN w.resource IS NULL THEN 'apart' ELSE 'passed' END AS verdict,
     coalesce((date_part('epoch', w.acquired_at) * 1000000)::bigint, 0) AS acquired_at_us,
     coalesce((date_part('epoch', w.expires_at) * 1000000)::bigint, 0) AS expires_at_us,
     coalesce(w.fencing_token, 0) AS fencing_token,
     coalesce((date_part('epoch', w.stamp_age) * 1000000)::bigint, 0) AS stamp_age_us,
     (date_part('epoch', clock_timestamp()) * 1000000)::bigint AS clock_us
-FROM judged AS j
-LEFT JOIN written AS w ON w.resource = j.resource
+FROM input AS i
+LEFT JOIN written AS w ON w.resource = i.resource
