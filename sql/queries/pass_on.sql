@@ -9,8 +9,8 @@
 --   $7 boolean[] whether the grant may be given back, as in acquire.sql
 --   $8 bigint[]  not_after, as in acquire.sql, for both
 -- One row per input row: its ordinal, the verdict passed or apart, the grant with the age of its stamp, and the clock.
--- "apart": the lease is not the first owner's, somebody waits for it, has the row locked, or not_after has passed; nothing was
--- done. Locks first and judges after, hides its parameters and counts time as acquire.sql does.
+-- "apart": nothing was done, since the lease is not the first owner's, somebody waits for it or has the row locked, or not_after
+-- has passed. Locks first and judges after, hides its parameters and counts time as acquire.sql does.
 WITH given AS MATERIALIZED (
     SELECT $1::text[] AS resources, $2::text[] AS owners, $3::bigint[] AS tokens, $4::text[] AS next_owners, $5::bigint[] AS ttls,
         $6::text[] AS keys, $7::boolean[] AS returnable, $8::bigint[] AS limits

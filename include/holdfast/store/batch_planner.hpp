@@ -88,7 +88,7 @@ public:
             taken.push_back(std::move(each->second));
             taken.back().sealed = next_ticket_;
             each = ready.erase(each);
-            if (is_write(taken.back().kind)) take_along(taken);
+            if (in_pairs || taken.back().kind == command_kind::queue) take_along(taken);
         }
         std::sort(taken.begin(), taken.end(), [](const item& left, const item& right) {
             return left.resource != right.resource ? left.resource < right.resource : left.ticket < right.ticket;
