@@ -43,6 +43,8 @@ WITH given AS MATERIALIZED (
         fencing_token = nextval({fencing_tokens}), idempotency_key = EXCLUDED.idempotency_key,
         in_delivery = EXCLUDED.in_delivery, offered_place = NULL
     WHERE l.fencing_token = EXCLUDED.fencing_token AND NOT l.released AND l.expires_at > clock_timestamp() AND l.places = 0
+        AND (clock_timestamp() <= (SELECT min(j.not_after) FROM judged AS j)
+            OR clock_timestamp() <= (SELECT j.not_after FROM judged AS j WHERE j.resource = EXCLUDED.resource))
     RETURNING l.resource, l.acquired_at, l.expires_at, l.fencing_token, clock_timestamp() - l.acquired_at AS stamp_age
 )
 SELECT i.ordinal,

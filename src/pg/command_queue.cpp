@@ -155,7 +155,9 @@ void command_queue::put_back(batch batch) {
 void command_queue::put_apart(batch pairs) {
     for (planner::item& each : pairs)
         each.is_apart = true;
-    put_back(std::move(pairs));
+    const std::scoped_lock lock(mutex_);
+    planner_.put_back(std::move(pairs));
+    announce_locked();
 }
 
 std::vector<operation_ptr> command_queue::finish(const batch& ended) {

@@ -180,6 +180,24 @@ BOOST_AUTO_TEST_CASE(only_the_owners_own_live_lease_that_nobody_waits_for_is_pas
     BOOST_TEST(f.pass_on("a", token) == "passed");
 }
 
+BOOST_AUTO_TEST_CASE(what_becomes_late_before_its_row_is_written_is_not_passed_on) {
+    fixture f;
+    f.acquire("{a,b,c}", "{o,o,o}", "{30,30,30}", R"({"","",""})", three_limits);
+    f.sql(
+        "CREATE FUNCTION {schema}.dawdle() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN PERFORM pg_sleep(0.6); RETURN NEW; END'; "
+        "CREATE TRIGGER dawdle BEFORE INSERT ON {schema}.distributed_locks FOR EACH ROW "
+        "WHEN (NEW.resource = 'b') EXECUTE FUNCTION {schema}.dawdle()");
+    const std::string soon =
+        f.sql("SELECT (date_part('epoch', clock_timestamp() + interval '0.3 s') * 1000000)::bigint");
+    const auto passed =
+        f.session->run(query::pass_on, {"{a,b,c}", "{o,o,o}", "{-1,-1,-1}", "{p,p,p}", "{60,60,60}", R"({"","",""})",
+                                        "{f,f,f}", "{9000000000000000," + soon + ",9000000000000000}"});
+    for (const auto& row : passed)
+        BOOST_TEST(row["verdict"].as<std::string>() == (row["ordinal"].as<int>() == 2 ? "apart" : "passed"));
+    BOOST_TEST(f.sql("SELECT owner FROM {schema}.distributed_locks WHERE resource = 'b'") == "o");
+}
+
 BOOST_AUTO_TEST_CASE(each_row_of_a_statement_has_its_own_limit) {
     fixture f;
     for (const char* expected : {"insert path", "update path"}) {
