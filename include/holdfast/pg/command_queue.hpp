@@ -51,8 +51,8 @@ public:
 
     /// These were taken and not sent.
     void put_back(batch batch);
-    /// Pairs that had no effect: each release comes again by itself, before its acquire. Also one whose client has left:
-    /// it was sent, and its own statement would have carried it out.
+    /// Pairs that had no effect: each release comes again by itself, before its acquire. Also one whose client has
+    /// left: it was sent, and its own statement would have carried it out.
     void put_apart(batch pairs);
     /// These have ended: the next writes for their resources may run. Returns those who followed: they were waiting
     /// behind one of these when it was taken, and what its row said then answers them too. They have their result.
