@@ -1,5 +1,5 @@
 -- Works commands on waiting lines off; what they do and answer is told where {schema}.run_queue is made
--- (migrations/0003_first_place.sql).
+-- (migrations/0002_waiting_line.sql).
 --   $1 text[] kinds  $2 text[] resources  $3 text[] owners  $4 bigint[] TTLs  $5 text[] keys  $6 bigint[] nodes
 --   $7 bigint[] places  $8 bigint[] attachments  $9 bigint[] tokens  $10 bigint[] not_after
 --   $11 bigint places per resource  $12 boolean skip locked rows  $13 text lock_timeout
